@@ -1,0 +1,43 @@
+# Two environments, both made with pip alone: .venv (everything), .venv-mcp1 (the previous generation
+# of the official MCP client, which cannot live beside the current one).
+PYTHON ?= python3
+VENV := .venv
+OLD := .venv-mcp1
+BIN := $(VENV)/bin
+PIP := --quiet --disable-pip-version-check
+
+.PHONY: venv demo test check bench clean
+
+venv: $(VENV)/.ready $(OLD)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install $(PIP) --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install $(PIP) --editable ".[serve,cli]" --group dev
+	@touch $@
+
+$(OLD)/.ready: Makefile
+	@test -x $(OLD)/bin/python || $(PYTHON) -m venv $(OLD)
+	@$(OLD)/bin/python -m pip install $(PIP) "mcp==1.30.0"
+	@touch $@
+
+demo: $(VENV)/.ready
+	@$(BIN)/tesseron-py demo
+
+test: venv
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report --fail-under=95
+
+check: $(VENV)/.ready
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/pyright --warnings
+
+bench: venv
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) $(OLD) .coverage .coverage.* .mypy_cache .ruff_cache

@@ -1,0 +1,104 @@
+"""A pair of channels in one process: what one end sends the other receives.
+
+It behaves as a socket would, without one: each direction holds a bounded number of messages, a sender waits while the
+other end does not read, and either end may close.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ..protocol.messages import DEFAULT_FRAME_LIMIT
+from .channel import Closed, TooLarge
+
+CAPACITY = 256
+"""Messages one direction holds before its sender waits."""
+
+
+class _Direction:
+    """One way of the pair: a bounded queue with one reader and any number of senders."""
+
+    def __init__(self) -> None:
+        self.items: deque[str] = deque()
+        self.closed: Closed | None = None
+        self._readable: anyio.Event | None = None
+        self._writable: anyio.Event | None = None
+
+    async def put(self, text: str) -> None:
+        while self.closed is None and len(self.items) >= CAPACITY:
+            if self._writable is None:
+                self._writable = anyio.Event()
+            await self._writable.wait()
+        if self.closed is not None:
+            raise self.closed
+        self.items.append(text)
+        if self._readable is not None:
+            self._readable.set()
+            self._readable = None
+
+    async def get(self) -> str:
+        while not self.items:
+            if self.closed is not None:
+                raise self.closed
+            self._readable = anyio.Event()
+            await self._readable.wait()
+        text = self.items.popleft()
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
+        return text
+
+    def close(self, reason: str) -> None:
+        if self.closed is None:
+            self.closed = Closed(reason, 1000)
+        for event in (self._readable, self._writable):
+            if event is not None:
+                event.set()
+        self._readable = self._writable = None
+
+
+class MemoryChannel:
+    """One end of a pair; see `pair`."""
+
+    def __init__(self, inbound: _Direction, outbound: _Direction, limit: int) -> None:
+        self._inbound = inbound
+        self._outbound = outbound
+        self._limit = limit
+
+    @property
+    def limit(self) -> int:
+        return self._limit
+
+    async def send(self, text: str) -> None:
+        # A character is at most four bytes of UTF-8, so most messages need no encoding to be measured.
+        if len(text) * 4 > self._limit and (size := len(text.encode("utf-8", "replace"))) > self._limit:
+            raise TooLarge(size, self._limit)
+        await self._outbound.put(text)
+
+    async def receive(self) -> str:
+        return await self._inbound.get()
+
+    async def aclose(self) -> None:
+        self._inbound.close("closed by this end")
+        self._outbound.close("closed by the other end")
+        await checkpoint()
+
+
+def pair(*, limit: int = DEFAULT_FRAME_LIMIT) -> tuple[MemoryChannel, MemoryChannel]:
+    """Two connected channels.
+
+    Args:
+        limit: Bytes one message may have.
+
+    Example:
+        ```python
+        here, there = pair()
+        await here.send("{}")
+        assert await there.receive() == "{}"
+        ```
+    """
+    one, other = _Direction(), _Direction()
+    return MemoryChannel(one, other, limit), MemoryChannel(other, one, limit)

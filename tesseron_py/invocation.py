@@ -1,0 +1,401 @@
+"""A call that waits, kept as state: what is asked, what came of it, and who may look.
+
+An `Invocation` has any number of readers, each any number of times: `view()` says what is open and how it ended,
+`changed()` waits for more. A queue of events would have one consumer, and a repeated leg, two legs at once, a dropped
+waiter or a result read twice would hang. It knows neither MCP nor Tesseron; progress and log are a bounded side channel
+and never carry a question or a result.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+import anyio
+
+from .errors import ActionCancelled, TesseronError, TooManyPrompts, TransportClosed
+
+logger = logging.getLogger("tesseron_py.invocation")
+
+QUESTION_DEADLINE = 30 * 60.0
+"""Seconds a question waits for the person; then it counts as cancelled."""
+MAX_QUESTIONS = 32
+"""Questions one call may have open."""
+MAX_NOTES = 64
+"""Progress and log entries kept for readers that are behind."""
+
+
+# What can be asked -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Ask the person to fill a form: `schema` is a flat JSON object schema."""
+
+    message: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """Ask the person to go to `url` and do there what `message` says."""
+
+    message: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Ask the client's model. `params` are those of MCP's `sampling/createMessage`."""
+
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Ask the client for its roots."""
+
+
+Body: TypeAlias = Form | Url | Sample | Roots
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One open question of a call.
+
+    Attributes:
+        id: Unique within the invocation.
+        key: The name its asker gave it, which is stable over repetitions, or `None`.
+        body: What is asked.
+        deadline: When it counts as cancelled, on `anyio.current_time()`'s clock.
+    """
+
+    id: int
+    key: str | None
+    body: Body
+    deadline: float
+
+
+# What can come back ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """The person said yes. `content` is what they filled in, unvalidated; for `Sample` and `Roots` the whole result."""
+
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """The person, or a client by itself, said no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """No decision: dismissed, timed out, an error of the client, or the call is over. Counts as a refusal."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """An answer that is none: an unknown action, or content that is no object. Never a yes."""
+
+    raw: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """The question could not be put: `reason` is `"too_many_prompts"` or says which capability the client lacks."""
+
+    reason: str
+
+
+Reply: TypeAlias = Accept | Decline | Cancel | Malformed | Unavailable
+
+TOO_MANY_PROMPTS = "too_many_prompts"
+
+
+# How it ends ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The call has a result; what it is, is between provider and reader."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call failed."""
+
+    error: TesseronError
+
+
+Outcome: TypeAlias = Done | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An invocation at one moment.
+
+    Attributes:
+        version: Rises with every change of `open` or `outcome`.
+        open: The questions that wait, oldest first.
+        outcome: How it ended, or `None` while it runs.
+    """
+
+    version: int
+    open: tuple[Question, ...]
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`percent` from 0 to 100 or `None`, and what to tell the person."""
+
+    percent: float | None = None
+    message: str | None = None
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log entry; `level` is one of Tesseron's: debug, info, warn, error."""
+
+    level: str
+    message: str
+    meta: Any = None
+
+
+Note: TypeAlias = Progress | Log
+
+
+class Cancellable(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Timers(Protocol):
+    """Who calls back at a time; `home.Home` is one."""
+
+    def call_at(self, when: float, fn: Callable[[], None], /) -> Cancellable: ...
+
+
+class _Asked:
+    """A question and what to do with its reply."""
+
+    __slots__ = ("on_reply", "question", "timer")
+
+    def __init__(self, question: Question, on_reply: Callable[[Reply], None], timer: Cancellable) -> None:
+        self.question = question
+        self.on_reply = on_reply
+        self.timer = timer
+
+
+class Invocation:
+    """One call that waits.
+
+    The provider's side is `ask`, `withdraw`, `note` and `finish`; the reader's is `view`, `changed`, `notes_after`,
+    `answer` and `cancel`. All but `changed` return at once, and what they change is changed when they return.
+
+    Args:
+        timers: Who keeps the deadlines of questions.
+        on_cancel: Called once when a reader cancels, so that the provider can stop the work.
+        deadline: Seconds one question may wait.
+        max_questions: Questions that may be open at once.
+
+    Example:
+        ```python
+        invocation = Invocation(home)
+        question = invocation.ask(Form("Remove 5 todos?", schema), on_reply=tell_the_handler)
+        invocation.answer(question.id, Accept({}))       # "taken"
+        invocation.finish(Done(5))
+        ```
+    """
+
+    def __init__(
+        self,
+        timers: Timers,
+        *,
+        on_cancel: Callable[[], None] | None = None,
+        deadline: float = QUESTION_DEADLINE,
+        max_questions: int = MAX_QUESTIONS,
+    ) -> None:
+        self._timers = timers
+        self._on_cancel = on_cancel
+        self._deadline = deadline
+        self._max_questions = max_questions
+        self._version = 0
+        self._asked: dict[int, _Asked] = {}
+        self._answered: set[int] = set()
+        self._ids = itertools.count(1)
+        self._outcome: Outcome | None = None
+        self._notes: list[tuple[int, Note]] = []
+        self._last_note = 0
+        self._event: anyio.Event | None = None
+        self._then: list[Callable[[Outcome], None]] = []
+
+    # The provider's side
+
+    def ask(self, body: Body, *, on_reply: Callable[[Reply], None], key: str | None = None) -> Question:
+        """Put a question. `on_reply` is called exactly once, unless the question is withdrawn.
+
+        Raises:
+            TooManyPrompts: As many are open as may be.
+            ActionCancelled: The invocation is over.
+        """
+        if self._outcome is not None:
+            raise ActionCancelled("The call is over; nothing can be asked any more")
+        if len(self._asked) >= self._max_questions:
+            raise too_many_prompts(self._max_questions)
+        id = next(self._ids)
+        question = Question(id, key, body, anyio.current_time() + self._deadline)
+        timer = self._timers.call_at(question.deadline, lambda: self._expire(id))
+        self._asked[id] = _Asked(question, on_reply, timer)
+        self._changed()
+        return question
+
+    def withdraw(self, id: int) -> bool:
+        """The asker gave the question up; nobody hears of it any more. `False` when it was not open."""
+        asked = self._asked.pop(id, None)
+        if asked is None:
+            return False
+        asked.timer.cancel()
+        self._changed()
+        return True
+
+    def finish(self, outcome: Outcome) -> bool:
+        """The call ended. What is still open is closed with `Cancel`. `False` when it had ended before."""
+        if self._outcome is not None:
+            return False
+        self._outcome = outcome
+        self._close_questions("the call ended")
+        self._changed()
+        then, self._then = self._then, []
+        for fn in then:
+            _guarded(fn, outcome)
+        return True
+
+    def note(self, note: Note) -> None:
+        """Report progress or log an entry. Dropped when the call is over; the oldest goes when 64 are kept."""
+        if self._outcome is not None:
+            return
+        if len(self._notes) >= MAX_NOTES:
+            # Progress is coalesced before a log entry is lost: a later one says all that an earlier one did.
+            oldest = next((i for i, (_, kept) in enumerate(self._notes) if isinstance(kept, Progress)), 0)
+            del self._notes[oldest]
+        self._last_note += 1
+        self._notes.append((self._last_note, note))
+        self._wake()
+
+    # The reader's side
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended, or `None` while it runs."""
+        return self._outcome
+
+    def view(self) -> View:
+        """What is open and how it ended, now."""
+        return View(self._version, tuple(asked.question for asked in self._asked.values()), self._outcome)
+
+    async def changed(self, after: int, *, notes_after: int | None = None) -> View:
+        """The view, as soon as its version is above `after`.
+
+        Args:
+            after: A version seen before; -1 returns at once.
+            notes_after: Return for a note above this number, too; `None` does not wait for notes.
+        """
+        while self._version <= after and (notes_after is None or self._last_note <= notes_after):
+            if self._outcome is not None:
+                break
+            if self._event is None:
+                self._event = anyio.Event()
+            await self._event.wait()
+        return self.view()
+
+    def notes_after(self, number: int) -> Sequence[tuple[int, Note]]:
+        """The kept notes above `number`, each with its own number, oldest first."""
+        if self._last_note <= number:
+            return ()
+        return [entry for entry in self._notes if entry[0] > number]
+
+    def answer(self, id: int, reply: Reply) -> Literal["taken", "repeat", "unknown"]:
+        """Answer a question: `taken` for the first answer, `repeat` for a later one.
+
+        `unknown` is a question that never was, was withdrawn, or went down with its call.
+        """
+        asked = self._asked.pop(id, None)
+        if asked is None:
+            return "repeat" if id in self._answered else "unknown"
+        asked.timer.cancel()
+        self._answered.add(id)
+        self._changed()
+        _guarded(asked.on_reply, reply)
+        return "taken"
+
+    def cancel(self, reason: str = "The call was cancelled") -> bool:
+        """The caller gives the call up: every question is closed and the outcome stands before this returns.
+
+        `False` when it had ended before.
+        """
+        if not self.finish(Failed(ActionCancelled(reason))):
+            return False
+        if self._on_cancel is not None:
+            on_cancel, self._on_cancel = self._on_cancel, None
+            try:
+                on_cancel()
+            except Exception:
+                logger.exception("Stopping a cancelled call failed")
+        return True
+
+    def lose(self, reason: str) -> bool:
+        """The provider's own connection is gone; the call fails with `TransportClosed`."""
+        return self.finish(Failed(TransportClosed(reason)))
+
+    def then(self, fn: Callable[[Outcome], None]) -> None:
+        """Call `fn(outcome)` when the call ends; at once when it has."""
+        if self._outcome is not None:
+            _guarded(fn, self._outcome)
+        else:
+            self._then.append(fn)
+
+    # Inside
+
+    def _expire(self, id: int) -> None:
+        self.answer(id, Cancel("nobody answered in time"))
+
+    def _close_questions(self, reason: str) -> None:
+        asked, self._asked = self._asked, {}
+        for entry in asked.values():
+            entry.timer.cancel()
+            _guarded(entry.on_reply, Cancel(reason))
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._event is not None:
+            self._event.set()
+            self._event = None
+
+
+def too_many_prompts(limit: int) -> TooManyPrompts:
+    """The error of the question above the limit, with the data that another end tells it by."""
+    return TooManyPrompts(
+        f"{limit} questions are open already, which is as many as may be; wait for an answer before asking more",
+        {"reason": TOO_MANY_PROMPTS, "limit": limit},
+    )
+
+
+def _guarded(fn: Callable[[Any], None], value: Any) -> None:
+    try:
+        fn(value)
+    except Exception:
+        logger.exception("A listener of a call failed")
