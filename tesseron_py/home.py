@@ -145,7 +145,7 @@ class Home:
         try:
             await coroutine
         except anyio.get_cancelled_exc_class():
-            # The task ends here either way. Passed on, one that its own code raised would end all the others on asyncio.
+            # The task ends here either way; passed on, one that its own code raised would end the others on asyncio.
             pass
         except (Exception, SystemExit):
             logger.exception("A background task of tesseron-py failed: %s", name or fn.__qualname__)

@@ -7,93 +7,14 @@ back, so no input makes it raise.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
-
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from typing import Any, TypeAlias
 
 from ..errors import ErrorCode, InternalError, TesseronError, TransportClosed, error_from_wire
+from ..jsontext import decode, encode
 
 Id: TypeAlias = str | int | None
-
-MAX_NESTING: Final = 190
-"""How deep a message may nest: a little below where the fast JSON parsers, ours included, give up (about 200)."""
-
-# What may be a number beyond the range of a float. `from_json` turns it into infinity without complaint.
-_HUGE = re.compile(r"\d[eE]\+?\d{2}|\d{300}")
-_INFINITE = (float("inf"), float("-inf"))
-
-
-def decode(text: str | bytes) -> Any:
-    """The JSON value in `text`.
-
-    Raises:
-        ValueError: It is not JSON; NaN, infinity, a number too large for a float and a lone surrogate count as that.
-    """
-    try:
-        value = from_json(text, allow_inf_nan=False)
-    except TypeError as error:  # a str with lone surrogates is refused as if it were no str
-        raise ValueError("the text holds a lone surrogate") from error
-    head = text if isinstance(text, str) else text.decode("utf-8", "replace")
-    if _HUGE.search(head) and _holds_infinity(value):
-        raise ValueError("a number is too large for a float")
-    return value
-
-
-def _holds_infinity(value: Any) -> bool:
-    if isinstance(value, float):
-        return value in _INFINITE
-    if isinstance(value, dict):
-        return any(_holds_infinity(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_holds_infinity(item) for item in value)
-    return False
-
-
-def encode(value: Any) -> str:
-    """`value`, made of what JSON can hold, as compact text on one line.
-
-    NaN and infinity become null and a lone surrogate U+FFFD, since neither may go on the wire.
-
-    Raises:
-        ValueError: It cannot be encoded, or nests deeper than `MAX_NESTING`.
-    """
-    try:
-        text = to_json(value, inf_nan_mode="null").decode()
-    except PydanticSerializationError as error:
-        if "surrogates not allowed" not in str(error):
-            raise ValueError(str(error)) from error
-        text = to_json(_without_surrogates(value), inf_nan_mode="null").decode()
-    if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
-        raise ValueError(f"it nests deeper than {MAX_NESTING} levels")
-    return text
-
-
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_surrogates(item) for item in value]
-    return value
-
-
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
-
-
-def _nesting(text: str) -> int:
-    depth = deepest = 0
-    for token in _STRUCTURE.finditer(text):
-        mark = text[token.start()]
-        if mark in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif mark in "]}":
-            depth -= 1
-    return deepest
 
 
 @dataclass(slots=True, eq=False)

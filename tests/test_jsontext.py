@@ -1,0 +1,100 @@
+"""JSON on the wire: what `jsontext` takes, refuses and puts out."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from tesseron_py.jsontext import MAX_NESTING, decode, encode
+
+finite_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "nope", '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":1e400}', "1" * 400 + ".0", '"\\ud800"', '"\ud800"',
+     "[" * 300 + "]" * 300, "\ufeff{}", "1 2", b"\xff", b'{"a":"\xff"}'],
+)  # fmt: skip
+def test_field_25_what_is_not_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        decode(text)
+
+
+def test_a_string_that_looks_like_a_huge_number_is_a_string() -> None:
+    assert decode('{"a":"1e999","b":1e10}') == {"a": "1e999", "b": 1e10}
+
+
+def test_field_25_nan_and_infinity_go_out_as_null() -> None:
+    assert encode([float("nan"), float("inf"), float("-inf")]) == "[null,null,null]"
+
+
+def test_a_lone_surrogate_goes_out_replaced_wherever_it_is() -> None:
+    class Note(BaseModel):
+        text: str
+
+    value = {"k\ud800": ["a\udc00b", {"x": Note(text="\ud801")}], "plain": "\U0001f600"}
+    assert json.loads(encode(value)) == {"k\ufffd": ["a\ufffdb", {"x": {"text": "\ufffd"}}], "plain": "\U0001f600"}
+
+
+def test_field_24_what_pydantic_knows_is_encoded() -> None:
+    value = {"d": date(2026, 1, 2), "u": UUID(int=1), "s": {3}, "b": b"hi"}
+    assert json.loads(encode(value)) == {
+        "d": "2026-01-02",
+        "u": "00000000-0000-0000-0000-000000000001",
+        "s": [3],
+        "b": "aGk=",
+    }
+
+
+def test_what_cannot_be_encoded_is_a_value_error() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    for value in (object(), loop, {"a": object()}):
+        with pytest.raises(ValueError, match=r".+"):
+            encode(value)
+
+
+@pytest.mark.parametrize("deep", [MAX_NESTING, MAX_NESTING + 1])
+def test_nesting_stops_where_the_other_end_could_not_read_it(deep: int) -> None:
+    value: list[object] = []
+    for _ in range(deep - 1):
+        value = [value]
+    if deep <= MAX_NESTING:
+        assert decode(encode(value)) == value
+    else:
+        with pytest.raises(ValueError, match="nests deeper"):
+            encode(value)
+
+
+def test_many_brackets_side_by_side_are_not_deep() -> None:
+    assert decode(encode([[]] * 500 + ['[{"' * 300])) == [[]] * 500 + ['[{"' * 300]
+
+
+@given(finite_json)
+def test_what_goes_out_comes_in_again(value: object) -> None:
+    text = encode(value)
+    assert "\n" not in text
+    assert decode(text) == value
+    assert decode(text.encode()) == value
+
+
+@given(st.text() | st.binary())
+def test_decoding_raises_value_error_or_nothing(text: str | bytes) -> None:
+    try:
+        decode(text)
+    except ValueError:
+        pass
