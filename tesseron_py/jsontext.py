@@ -58,21 +58,29 @@ def encode(value: Any) -> str:
     except PydanticSerializationError as error:
         if "surrogates not allowed" not in str(error):
             raise ValueError(str(error)) from error
-        plain = to_jsonable_python(value, inf_nan_mode="null", bytes_mode="base64")
-        text = to_json(_without_surrogates(plain), inf_nan_mode="null").decode()
+        text = to_json(_without_surrogates(value, MAX_NESTING), inf_nan_mode="null").decode()
     if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
         raise ValueError(f"it nests deeper than {MAX_NESTING} levels")
     return text
 
 
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_surrogates(item) for item in value]
-    return value
+def _without_surrogates(value: Any, depth: int) -> Any:
+    if depth < 0:
+        raise ValueError(f"it nests deeper than {MAX_NESTING} levels")
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_without_surrogates(k, depth - 1): _without_surrogates(v, depth - 1) for k, v in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_without_surrogates(item, depth - 1) for item in value]
+        case None | bool() | int() | float():
+            return value
+    try:
+        plain = to_jsonable_python(value, inf_nan_mode="null", bytes_mode="base64")
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        raise ValueError(str(error)) from error
+    return _without_surrogates(plain, depth - 1)
 
 
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
