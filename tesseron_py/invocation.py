@@ -238,7 +238,7 @@ class Invocation:
         self._notes: list[tuple[int, Note]] = []
         self._last_note = 0
         self._event: anyio.Event | None = None
-        self._then: list[Callable[[Outcome], None]] = []
+        self._then: list[Callable[[Outcome], object]] = []
 
     # The provider's side
 
@@ -271,10 +271,18 @@ class Invocation:
 
     def finish(self, outcome: Outcome) -> bool:
         """The call ended. What is still open is closed with `Cancel`. `False` when it had ended before."""
+        return self._end(outcome, "the call ended", None)
+
+    def _end(self, outcome: Outcome, reason: str, first: Callable[[], None] | None) -> bool:
         if self._outcome is not None:
             return False
         self._outcome = outcome
-        self._close_questions("the call ended")
+        if first is not None:
+            _guarded(lambda _: first(), None)
+        asked, self._asked = self._asked, {}
+        for entry in asked.values():
+            entry.timer.cancel()
+            _guarded(entry.on_reply, Cancel(reason))
         self._changed()
         then, self._then = self._then, []
         for fn in then:
@@ -342,23 +350,16 @@ class Invocation:
     def cancel(self, reason: str = "The call was cancelled") -> bool:
         """The caller gives the call up: every question is closed and the outcome stands before this returns.
 
-        `False` when it had ended before.
+        The provider hears of the cancellation before it hears of its questions, so that a handler sees that it is
+        cancelled and not that a person said no. `False` when the call had ended before.
         """
-        if not self.finish(Failed(ActionCancelled(reason))):
-            return False
-        if self._on_cancel is not None:
-            on_cancel, self._on_cancel = self._on_cancel, None
-            try:
-                on_cancel()
-            except Exception:
-                logger.exception("Stopping a cancelled call failed")
-        return True
+        return self._end(Failed(ActionCancelled(reason)), "the call was cancelled", self._on_cancel)
 
     def lose(self, reason: str) -> bool:
         """The provider's own connection is gone; the call fails with `TransportClosed`."""
         return self.finish(Failed(TransportClosed(reason)))
 
-    def then(self, fn: Callable[[Outcome], None]) -> None:
+    def then(self, fn: Callable[[Outcome], object]) -> None:
         """Call `fn(outcome)` when the call ends; at once when it has."""
         if self._outcome is not None:
             _guarded(fn, self._outcome)
@@ -369,12 +370,6 @@ class Invocation:
 
     def _expire(self, id: int) -> None:
         self.answer(id, Cancel("nobody answered in time"))
-
-    def _close_questions(self, reason: str) -> None:
-        asked, self._asked = self._asked, {}
-        for entry in asked.values():
-            entry.timer.cancel()
-            _guarded(entry.on_reply, Cancel(reason))
 
     def _changed(self) -> None:
         self._version += 1
@@ -394,7 +389,7 @@ def too_many_prompts(limit: int) -> TooManyPrompts:
     )
 
 
-def _guarded(fn: Callable[[Any], None], value: Any) -> None:
+def _guarded(fn: Callable[[Any], object], value: Any) -> None:
     try:
         fn(value)
     except Exception:

@@ -1,0 +1,229 @@
+"""`Tesseron`: the application an author declares actions and resources on, and runs.
+
+It holds what was declared and tells whoever carries it (a host session, a direct server) when that changes. How it is
+carried is imported only when it runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
+
+from .actions import Action, ActionBuilder, AnyAction, declare
+from .errors import RegistrationError
+from .limits import DEFAULT_LIMITS, Limits
+from .protocol.messages import APP_ID, MAX_TOOL_NAME, RESERVED_APP_IDS
+from .resources import Resource, ResourceBuilder
+
+if TYPE_CHECKING:
+    from .workers import Workers
+
+logger = logging.getLogger("tesseron_py.app")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Lifespan: TypeAlias = Callable[["Tesseron"], AbstractAsyncContextManager[Any]]
+Changed: TypeAlias = Callable[[Literal["actions", "resources"]], None]
+
+
+class Tesseron:
+    """An application that offers actions and resources to agents.
+
+    Args:
+        id: `^[a-z][a-z0-9_]*$`, without `__` in it or `_` at its end; `tesseron`, `mcp` and `system` are reserved. Tool
+            names begin with it.
+        name: What people read; by default the id.
+        description: What the app is, for people and agents.
+        version: The app's own version.
+        origin: Where it comes from, such as a URL; for people.
+        icon_url: A picture of it.
+        lifespan: An async context manager of the app, entered around every way to run; what it yields is `ctx.state`.
+        mask_errors: Tell agents a neutral text with a reference in place of an exception's own; the log has both.
+        threads: How many `def` handlers run at once.
+        limits: Every number that can be configured.
+
+    Raises:
+        ValueError: The id is not one.
+
+    Example:
+        ```python
+        app = Tesseron("shop", "The shop")
+
+        @app.action
+        async def clear_cart(ctx: Context) -> bool:
+            \"\"\"Empty the cart.\"\"\"
+            return await ctx.confirm("Empty the cart?") and cart.clear()
+        ```
+    """
+
+    def __init__(
+        self,
+        id: str,
+        name: str | None = None,
+        *,
+        description: str = "",
+        version: str = "0",
+        origin: str = "",
+        icon_url: str | None = None,
+        lifespan: Lifespan | None = None,
+        mask_errors: bool = False,
+        threads: int = 40,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        _check_id(id)
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"threads is a number of threads, 1 or more; not {threads!r}")
+        self.id = id
+        """The app's id, which its tool names begin with."""
+        self.name = name if name is not None else id
+        """What people read."""
+        self.description = description
+        self.version = version
+        self.origin = origin
+        self.icon_url = icon_url
+        self.lifespan = lifespan
+        self.mask_errors = mask_errors
+        self.limits = limits
+        self.threads = threads
+        self._workers: Workers | None = None
+        self._lock = threading.Lock()
+        self._actions: dict[str, AnyAction] = {}
+        self._resources: dict[str, Resource] = {}
+        self._watchers: list[Changed] = []
+
+    def __repr__(self) -> str:
+        return f"<Tesseron {self.id}: {len(self._actions)} actions, {len(self._resources)} resources>"
+
+    @property
+    def workers(self) -> Workers:
+        """The threads of its `def` handlers."""
+        with self._lock:
+            if self._workers is None:
+                from .workers import Workers
+
+                self._workers = Workers(self.threads)
+            return self._workers
+
+    # Declaring
+
+    @overload
+    def action(self, name: Callable[P, R], /) -> Action[P, R]: ...
+    @overload
+    def action(self, name: str | None = None, /) -> ActionBuilder: ...
+    def action(self, name: Any = None, /) -> Any:
+        """Declare an action: `@app.action` on a function, or `app.action("name")` and the steps of `ActionBuilder`.
+
+        Raises:
+            RegistrationError: It cannot be declared like this; the message says where and how to mend it.
+        """
+        return declare(name, self)
+
+    def resource(self, name: str) -> ResourceBuilder:
+        """Declare a resource: `app.resource("stats").read(read_stats)`; the steps are those of `ResourceBuilder`."""
+        return ResourceBuilder(name, self)
+
+    def add(self, item: AnyAction | Resource) -> None:
+        """Add an action or a resource, also during a connection and from any thread.
+
+        Raises:
+            RegistrationError: Another one has that name, or the tool name would be above 64 characters.
+        """
+        if isinstance(item, Action):
+            tool = f"{self.id}__{item.name}"
+            if len(tool) > MAX_TOOL_NAME:
+                raise RegistrationError(
+                    f"the tool name {tool!r} is {len(tool)} characters long and may be {MAX_TOOL_NAME};"
+                    f' give the action a shorter name: app.action("short").handler(…)'
+                )
+            with self._lock:
+                if item.name in self._actions:
+                    raise RegistrationError(
+                        f"there is an action {item.name!r} already, {self._actions[item.name].fn!r};"
+                        f' give this one another name, or remove that one first: app.remove_action("{item.name}")'
+                    )
+                self._actions[item.name] = item
+            self._changed("actions")
+        elif isinstance(item, Resource):
+            with self._lock:
+                if item.name in self._resources:
+                    raise RegistrationError(
+                        f"there is a resource {item.name!r} already;"
+                        f' give this one another name, or remove that one first: app.remove_resource("{item.name}")'
+                    )
+                self._resources[item.name] = item
+            self._changed("resources")
+        else:
+            raise RegistrationError(
+                f"add(…) takes an action or a resource, not {item!r}; a function becomes one with @app.action"
+            )
+
+    def remove_action(self, name: str) -> None:
+        """Take an action away, also during a connection; its running calls go on.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+        with self._lock:
+            del self._actions[name]
+        self._changed("actions")
+
+    def remove_resource(self, name: str) -> None:
+        """Take a resource away, also during a connection; its subscriptions end.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+        with self._lock:
+            del self._resources[name]
+        self._changed("resources")
+
+    @property
+    def actions(self) -> dict[str, AnyAction]:
+        """The actions, by name, in the order they were added. A copy."""
+        with self._lock:
+            return dict(self._actions)
+
+    @property
+    def resources(self) -> dict[str, Resource]:
+        """The resources, by name, in the order they were added. A copy."""
+        with self._lock:
+            return dict(self._resources)
+
+    def find_action(self, name: str) -> AnyAction | None:
+        """The action of that name."""
+        return self._actions.get(name)
+
+    def find_resource(self, name: str) -> Resource | None:
+        """The resource of that name."""
+        return self._resources.get(name)
+
+    def watch(self, changed: Changed) -> Callable[[], None]:
+        """Have `changed("actions" | "resources")` called by whoever changes them, until the result is called."""
+        with self._lock:
+            self._watchers.append(changed)
+
+        def stop() -> None:
+            with self._lock:
+                if changed in self._watchers:
+                    self._watchers.remove(changed)
+
+        return stop
+
+    def _changed(self, what: Literal["actions", "resources"]) -> None:
+        with self._lock:
+            watchers = tuple(self._watchers)
+        for changed in watchers:
+            changed(what)
+
+
+def _check_id(id: str) -> None:
+    if not isinstance(id, str) or APP_ID.fullmatch(id) is None:
+        raise ValueError(f"an app's id is lower-case letters, digits and _, a letter first; not {id!r}")
+    if id in RESERVED_APP_IDS:
+        raise ValueError(f"the id {id!r} is reserved; take another")
+    if "__" in id or id.endswith("_"):
+        raise ValueError(f"the id {id!r} has __ in it or ends in _, where gateways split tool names; take another")

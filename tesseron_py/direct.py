@@ -1,0 +1,93 @@
+"""A direct server: one app behind a memory channel, served to MCP clients by a gateway of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ._version import __version__
+from .bindings.memory import pair
+from .gateway.apps import ConfirmForm
+from .gateway.gateway import Gateway
+from .host.session import Session
+from .lifespan import RunningLifespan
+from .mcp.provider import ServerInfo
+
+if TYPE_CHECKING:
+    from .app import Tesseron
+
+logger = logging.getLogger("tesseron_py.direct")
+
+
+class DirectServer(Gateway):
+    """A provider that serves one app: tools have the actions' own names.
+
+    Args:
+        app: What is served, or a function that returns it; a function is called before the first request that needs it.
+        confirm_form: How a confirm is put to the person; see `ConnectedApp`.
+
+    Example:
+        ```python
+        server = DirectServer(app)
+        await server.ready()
+        ```
+    """
+
+    def __init__(self, app: Tesseron | Callable[[], Tesseron], *, confirm_form: ConfirmForm = "approve") -> None:
+        self._load = app if callable(app) else lambda: app
+        self._readiness: anyio.Event | None = None
+        self._problem: BaseException | None = None
+        self._lifespan: RunningLifespan | None = None
+        if callable(app):
+            info = ServerInfo("tesseron-py", __version__)
+            super().__init__(info, confirm_form=confirm_form, bare_names=True)
+        else:
+            info = ServerInfo(app.id, app.version, title=app.name, instructions=app.description or None)
+            super().__init__(info, limits=app.limits, confirm_form=confirm_form, bare_names=True)
+
+    async def ready(self) -> None:
+        """Open the home, enter the app's lifespan and connect the app; a second call waits for the first.
+
+        Raises:
+            Exception: What loading the app or entering its lifespan raised; every later call raises it, too.
+        """
+        if self._readiness is None:
+            self._readiness = anyio.Event()
+            try:
+                await self.home.open()
+                self.home.start(self._prepare, self._readiness, name="start of a direct server")
+            except BaseException:
+                self._readiness = None
+                raise
+        await self._readiness.wait()
+        if self._problem is not None:
+            raise self._problem
+
+    async def _prepare(self, readiness: anyio.Event) -> None:
+        try:
+            app = self._load()
+            self._limits = app.limits
+            self._lifespan = RunningLifespan(app, self.home)
+            state = await self._lifespan.enter()
+            here, there = pair(limit=app.limits.frame)
+            welcomed = anyio.Event()
+            session = Session(app, there, self.home, state=state, on_welcome=welcomed.set)
+            self.connect(here)
+            self.home.start(session.run, name=f"session of {app.id}")
+            await welcomed.wait()
+        except Exception as problem:
+            self._problem = problem
+        finally:
+            readiness.set()
+
+    async def aclose(self) -> None:
+        """End every call, leave the app's lifespan, and end every task."""
+        for app in list(self._apps):
+            app.close()
+        with anyio.move_on_after(self._limits.closing):
+            if self._lifespan is not None:
+                await self._lifespan.leave()
+        await super().aclose()

@@ -1,0 +1,99 @@
+"""A confirm gate: the question a person answers before a handler runs, filled in with the input as plain text."""
+
+from __future__ import annotations
+
+import inspect
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any
+
+from .context import Context
+from .errors import ActionError, RegistrationError
+from .jsontext import encode
+from .unset import UNSET
+
+SHOWN = 200
+"""Characters of one value that a question shows."""
+_JOINERS = "\u200c\u200d"  # of format characters the two that words and emoji are written with
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One `confirm(question, on_refusal=…)` of an action."""
+
+    parts: tuple[tuple[str, str | None], ...]
+    on_refusal: Any
+
+    @classmethod
+    def declare(cls, question: str, on_refusal: Any, *, fields: frozenset[str], where: str) -> Gate:
+        """The gate of `question`, whose `{…}` are `fields`.
+
+        Raises:
+            RegistrationError: A brace is open, or a field is not the input's.
+        """
+        try:
+            parsed = list(Formatter().parse(question))
+        except ValueError as error:
+            raise RegistrationError(
+                f"{where}: the question {question!r} is no format string ({error}); write {{{{ and }}}} for braces"
+            ) from None
+        parts: list[tuple[str, str | None]] = []
+        for text, name, spec, conversion in parsed:
+            if name is not None and (spec or conversion or name not in fields):
+                known = ", ".join(f"{{{field}}}" for field in sorted(fields)) or "none"
+                raise RegistrationError(
+                    f"{where}: the question {question!r} names {{{name}}}, which is not a field of the input"
+                    f" (they are: {known}; formats and attributes are not supported)"
+                )
+            parts.append((text, name))
+        return cls(tuple(parts), on_refusal)
+
+    def question(self, values: Mapping[str, Any]) -> str:
+        """What the person reads."""
+        return "".join(text + ("" if name is None else plain(values.get(name, UNSET))) for text, name in self.parts)
+
+    async def refusal(self, *, strict: bool) -> Any:
+        """What the call gives back when the answer was no.
+
+        Raises:
+            ActionError: The action is strict and says nothing else.
+        """
+        if self.on_refusal is UNSET:
+            if strict:
+                raise ActionError("The person was asked, and there was no yes", {"cancelled": True})
+            return {"cancelled": True}
+        value = self.on_refusal() if callable(self.on_refusal) else self.on_refusal
+        return await value if inspect.isawaitable(value) else value
+
+    async def opens(self, context: Context, values: Mapping[str, Any]) -> bool:
+        """Ask the person; True only on a yes."""
+        return await context.confirm(self.question(values), key="confirm")
+
+
+def plain(value: Any) -> str:
+    """`value` as one piece of plain text: control characters escaped, at most `SHOWN` characters."""
+    if value is UNSET:
+        return "(not given)"
+    if isinstance(value, str):
+        text = value
+    else:
+        try:
+            text = encode(value)
+        except ValueError:
+            text = str(value)
+        if text[:1] == '"' and text[-1:] == '"':  # a date, a UUID, an enum of strings: shown without its quotes
+            text = text[1:-1]
+    shown = "".join(_escaped(character) for character in text[:SHOWN])
+    if len(shown) > SHOWN or len(text) > SHOWN:
+        shown = shown[: SHOWN - 1] + "…"
+    return shown
+
+
+def _escaped(character: str) -> str:
+    # Cc: controls; Cf: invisible, some turn the reading direction; Zl, Zp: line breaks; Cs: half characters.
+    if character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp", "Cs"):
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,634 @@
+"""The gateway's end of one connection to an app: hello, calls, and the questions they ask (Tesseron 1.2 §3 to §7).
+
+A `ConnectedApp` is state around a `Peer`: a call is an `Invocation`, not a task. Its two tasks read and write the
+channel. A malformed frame, a flood or a giant frame costs at most this connection.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+import anyio
+
+from ..bindings.channel import Channel, Closed, TooLarge, check_size
+from ..errors import (
+    ElicitationNotAvailable,
+    InternalError,
+    InvalidParams,
+    InvalidRequest,
+    MethodNotFound,
+    NotFound,
+    ProtocolMismatch,
+    ResumeFailed,
+    SamplingDepthExceeded,
+    SamplingNotAvailable,
+    TesseronError,
+    TransportClosed,
+)
+from ..home import Home
+from ..invocation import (
+    TOO_MANY_PROMPTS,
+    Accept,
+    Body,
+    Cancel,
+    Decline,
+    Done,
+    Failed,
+    Form,
+    Invocation,
+    Log,
+    Malformed,
+    Progress,
+    Reply,
+    Sample,
+    Unavailable,
+    Url,
+    too_many_prompts,
+)
+from ..limits import Limits
+from ..mcp.provider import Caller, Client, ResourceOutput, ResourceUpdated, ToolOutput
+from ..protocol.jsonrpc import Call, Id, Notification, Peer, Rejected, Request, Settled
+from ..protocol.messages import (
+    ALL_CAPABILITIES,
+    CANCEL,
+    EXTENSION,
+    HELLO,
+    INVOKE,
+    MAX_SAMPLING_DEPTH,
+    PENDING_AGENT,
+    PROTOCOL_VERSION,
+    READ,
+    RESUME,
+    SUBSCRIBE,
+    UNSUBSCRIBE,
+    AgentInfo,
+    Capabilities,
+    same_major,
+    same_minor,
+)
+from ..schema.elicitation import check_subset
+from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_app, read_resources
+
+logger = logging.getLogger("tesseron_py.gateway")
+
+ConfirmForm: TypeAlias = Literal["approve", "empty"]
+
+APPROVE: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "approve": {"type": "boolean", "title": "Approve", "description": "Yes lets the action go ahead."},
+    },
+    "required": ["approve"],
+}
+"""What a confirm asks of the person: some clients cannot submit an empty form, and one approves it by itself."""
+
+MAX_OUTBOX = 1024
+"""Messages that wait for an app that does not read; above, its connection is dropped."""
+MAX_OUTBOX_BYTES = 64 * 1024 * 1024
+SAMPLE_TOKENS = 1024
+"""`maxTokens` of a sampling request that names none; MCP requires one."""
+
+
+class Register(Protocol):
+    """Who is told what becomes of an app: the gateway."""
+
+    def joined(self, app: ConnectedApp) -> None: ...
+    def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None: ...
+    def left(self, app: ConnectedApp) -> None: ...
+
+
+@dataclass(eq=False, slots=True)
+class _RunningCall:
+    """One call that the app runs, and what it asks: question ids of the invocation by the app's request id."""
+
+    id: str
+    invocation: Invocation
+    caller: Caller
+    questions: dict[tuple[type, Id], tuple[int, Request]] = field(default_factory=dict)
+    sampling: int = 0
+
+
+class ConnectedApp:
+    """One app behind one channel.
+
+    Args:
+        channel: The connection, just opened.
+        home: Whose tasks read and write it.
+        register: Who is told of it.
+        limits: The numbers.
+        confirm_form: How a confirm is put to the person: a form with one required boolean, or the bare empty form.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        home: Home,
+        register: Register,
+        *,
+        limits: Limits,
+        confirm_form: ConfirmForm = "approve",
+    ) -> None:
+        self._channel = channel
+        self._home = home
+        self._register = register
+        self._limits = limits
+        self._confirm_form = confirm_form
+        self._peer = Peer()
+        self._outbox: deque[str] = deque()
+        self._outbox_bytes = 0
+        self._outbox_wakes = anyio.Event()
+        self._calls: dict[str, _RunningCall] = {}
+        self._subscriptions: dict[tuple[Client, str], str] = {}
+        self._subscribers: dict[str, tuple[Client, str]] = {}
+        self._ids = itertools.count(1)
+        self._closing = False
+        self.session_id = f"s_{secrets.token_urlsafe(18)}"
+        self.info: AppInfo | None = None
+        """Who the app is, once it has said hello."""
+        self.actions: dict[str, ActionEntry] = {}
+        self.resources: dict[str, ResourceEntry] = {}
+        self.extended = False
+        """Whether the app is one of ours and takes what §11 adds."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has said hello and its connection stands."""
+        return self.info is not None and not self._closing
+
+    # Its life
+
+    async def run(self) -> None:
+        """Serve the connection until it ends; never raises for what the app does."""
+        deadline = self._home.call_at(anyio.current_time() + self._limits.handshake, self._hello_is_late)
+        self._home.start(self._write, name="writer to an app")
+        reason = "the connection ended"
+        try:
+            while True:
+                self._receive(await self._channel.receive())
+        except Closed as closed:
+            reason = closed.reason
+        finally:
+            deadline.cancel()
+            self._end(reason)
+            with anyio.CancelScope(shield=True):
+                await self._channel.aclose()
+
+    def _hello_is_late(self) -> None:
+        if self.info is None:
+            logger.warning("An app said no hello within %g s; its connection is closed", self._limits.handshake)
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection; what waits to be sent goes out before."""
+        self._closing = True
+        self._outbox_wakes.set()
+
+    def _end(self, reason: str) -> None:
+        self._closing = True
+        self._outbox_wakes.set()
+        self._peer.close(TransportClosed("The connection to the app is closed"))
+        name = self.info.name if self.info is not None else "the app"
+        for call in list(self._calls.values()):
+            call.invocation.lose(f"The connection to {name} ended while it ran the action ({reason})")
+        self._calls.clear()
+        self._subscriptions.clear()
+        self._subscribers.clear()
+        if self.info is not None:
+            self._register.left(self)
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                while self._outbox:
+                    text = self._outbox.popleft()
+                    self._outbox_bytes -= len(text)
+                    await self._channel.send(text)
+                if self._closing:
+                    return
+                self._outbox_wakes = anyio.Event()
+                await self._outbox_wakes.wait()
+        except Closed:
+            pass
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._channel.aclose()
+
+    def _send(self, text: str | None) -> None:
+        if text is None or self._closing:
+            return
+        if len(self._outbox) >= MAX_OUTBOX or self._outbox_bytes + len(text) > MAX_OUTBOX_BYTES:
+            logger.warning("An app reads too slowly: %d messages wait for it; its connection is dropped", MAX_OUTBOX)
+            self._outbox.clear()
+            self.close()
+            return
+        self._outbox.append(text)
+        self._outbox_bytes += len(text)
+        self._outbox_wakes.set()
+
+    # What comes in
+
+    def _receive(self, text: str) -> None:
+        match self._peer.receive(text):
+            case Request() as request:
+                try:
+                    self._requested(request)
+                except TesseronError as error:
+                    self._refuse(request, error)
+            case Notification(method=method, params=params):
+                if isinstance(params, dict) and self.info is not None:
+                    self._notified(method, params)
+            case Rejected(reply=reply, reason=reason):
+                logger.warning("An app sent a frame that is none: %s", reason)
+                self._send(reply)
+            case Settled() | None:
+                pass
+
+    def _requested(self, request: Request) -> None:
+        if self.info is None:
+            match request.method:
+                case "tesseron/hello":
+                    return self._greet(request)
+                case "tesseron/resume":
+                    raise ResumeFailed("This gateway does not know the session; say hello")
+                case method:
+                    raise InvalidRequest(f"{method} came before {HELLO}")
+        match request.method:
+            case "elicitation/request":
+                return self._elicit(request)
+            case "sampling/request":
+                return self._sample(request)
+            case method if method in (HELLO, RESUME):
+                raise InvalidRequest(f"{method} came a second time on this connection")
+            case method:
+                raise MethodNotFound(f"Unknown method: {method}")
+
+    def _greet(self, request: Request) -> None:
+        try:
+            params = request.params
+            if not isinstance(params, dict):
+                raise InvalidParams(f"{HELLO}: params are missing, or not an object")
+            version = params.get("protocolVersion")
+            if not same_major(version):
+                raise ProtocolMismatch(f"This gateway speaks protocol {PROTOCOL_VERSION}, the app {version!r}")
+            info = read_app(params.get("app"))
+            actions = read_actions(params.get("actions"), info)
+            resources = read_resources(params.get("resources"), info)
+        except TesseronError as error:
+            logger.warning("The hello of an app was refused: %s", error.message)
+            self._refuse(request, error)
+            return self.close()
+        if not same_minor(version):
+            logger.warning("The app %s speaks protocol %s, this gateway %s", info.id, version, PROTOCOL_VERSION)
+        extensions = params.get("extensions")
+        self.extended = isinstance(extensions, dict) and bool(extensions.get(EXTENSION))
+        self.info, self.actions, self.resources = info, actions, resources
+        welcome: dict[str, Any] = {
+            "sessionId": self.session_id,
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": ALL_CAPABILITIES.to_wire(),
+            "agent": PENDING_AGENT.to_wire(),
+        }
+        if self.extended:
+            welcome["extensions"] = {EXTENSION: 1}
+        self._send(self._peer.answer(request, welcome))
+        self._register.joined(self)
+        return None
+
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
+        assert self.info is not None
+        match method:
+            case "actions/progress":
+                if (call := self._call_of(params)) is not None:
+                    call.invocation.note(
+                        Progress(_percent(params.get("percent")), _message(params.get("message")), params.get("data"))
+                    )
+            case "log":
+                if (call := self._call_of(params)) is not None and isinstance(params.get("message"), str):
+                    level = params.get("level")
+                    known = level if level in ("debug", "info", "warn", "error") else "info"
+                    call.invocation.note(Log(known, params["message"], params.get("meta")))
+            case "actions/list_changed":
+                if isinstance(params.get("actions"), list):
+                    self.actions = read_actions(params["actions"], self.info)
+                    self._register.changed(self, "actions")
+            case "resources/list_changed":
+                if isinstance(params.get("resources"), list):
+                    self.resources = read_resources(params["resources"], self.info)
+                    self._register.changed(self, "resources")
+            case "resources/updated":
+                id = params.get("subscriptionId")
+                if isinstance(id, str) and (subscriber := self._subscribers.get(id)) is not None:
+                    client, uri = subscriber
+                    client.on_change(ResourceUpdated(uri))
+            case "elicitation/withdraw":
+                if (call := self._call_of(params)) is not None:
+                    id = params.get("requestId")
+                    asked = call.questions.pop((type(id), id), None)
+                    if asked is not None:
+                        call.invocation.withdraw(asked[0])
+
+    def _call_of(self, params: dict[str, Any]) -> _RunningCall | None:
+        id = params.get("invocationId")
+        return self._calls.get(id) if isinstance(id, str) else None
+
+    # What an action asks
+
+    def _asking_call(self, request: Request) -> _RunningCall:
+        if not isinstance(request.params, dict):
+            raise InvalidParams(f"{request.method}: params are missing, or not an object")
+        call = self._call_of(request.params)
+        if call is None:
+            raise InvalidParams(f"{request.method}: no call of that invocationId is running")
+        return call
+
+    def _elicit(self, request: Request) -> None:
+        call = self._asking_call(request)
+        params = request.params
+        question, key = params.get("question"), params.get("key")
+        if not isinstance(question, str):
+            raise InvalidParams(f"{request.method}: 'question' is missing, or not a string")
+        check_subset(params.get("schema"))
+        body: Body
+        to_wire: Callable[[Reply], dict[str, Any]]
+        if params.get("kind") == "url":
+            if not isinstance(params.get("url"), str):
+                raise InvalidParams(f"{request.method}: 'url' is missing, or not a string")
+            if not call.caller.capabilities.url:
+                raise ElicitationNotAvailable("The agent's client cannot send the person to a URL")
+            body, to_wire = Url(question, params["url"]), _bare_answer
+        else:
+            if not call.caller.capabilities.form:
+                raise ElicitationNotAvailable("The agent's client cannot ask the person")
+            schema = params["schema"]
+            if schema.get("properties"):
+                body, to_wire = Form(question, schema), _form_answer
+            elif self._confirm_form == "approve":
+                body, to_wire = Form(question, APPROVE), _approval
+            else:
+                body, to_wire = Form(question, schema), _bare_answer
+
+        self._ask(call, request, body, key if isinstance(key, str) else None, to_wire)
+
+    def _sample(self, request: Request) -> None:
+        call = self._asking_call(request)
+        params = request.params
+        prompt, tokens = params.get("prompt"), params.get("maxTokens")
+        if not isinstance(prompt, str):
+            raise InvalidParams(f"{request.method}: 'prompt' is missing, or not a string")
+        if not call.caller.capabilities.sampling:
+            raise SamplingNotAvailable("The agent's client cannot sample")
+        if call.sampling >= MAX_SAMPLING_DEPTH:
+            raise SamplingDepthExceeded(
+                f"The call has {call.sampling} sampling requests open, which is as many as it may have",
+                {"depth": call.sampling + 1, "max": MAX_SAMPLING_DEPTH},
+            )
+        message = {"role": "user", "content": {"type": "text", "text": prompt}}
+        body = Sample({"messages": [message], "maxTokens": tokens if type(tokens) is int else SAMPLE_TOKENS})
+        self._ask(call, request, body, None, _sampled)
+        call.sampling += 1
+
+    def _ask(
+        self,
+        call: _RunningCall,
+        request: Request,
+        body: Body,
+        key: str | None,
+        to_wire: Callable[[Reply], dict[str, Any]],
+    ) -> None:
+        asked_as = (type(request.id), request.id)
+
+        def replied(reply: Reply) -> None:
+            call.questions.pop(asked_as, None)
+            if isinstance(body, Sample):
+                call.sampling -= 1
+            try:
+                self._answer(request, to_wire(reply))
+            except TesseronError as error:
+                self._refuse(request, error)
+
+        question = call.invocation.ask(body, on_reply=replied, key=key)
+        call.questions[asked_as] = (question.id, request)
+
+    def _answer(self, request: Request, result: Any) -> None:
+        text = self._peer.answer(request, result)
+        if text is not None:
+            try:
+                check_size(text, self._channel.limit)
+            except TooLarge as problem:
+                request.answered = False
+                return self._refuse(request, InternalError(f"The answer cannot be sent to the app: {problem}"))
+        return self._send(text)
+
+    def _refuse(self, request: Request, error: TesseronError) -> None:
+        self._send(self._peer.refuse(request, error))
+
+    # What a gateway asks of the app
+
+    def invoke(
+        self, action: str, arguments: Mapping[str, Any], caller: Caller, *, route: str | None = None
+    ) -> Invocation:
+        """Start a call of an action; its `Done` value is a `ToolOutput`."""
+        id = f"i-{next(self._ids)}"
+        invocation = self._invocation(on_cancel=lambda: self._cancel(id))
+        params: dict[str, Any] = {"name": action, "input": arguments, "invocationId": id}
+        if self.extended:
+            params["caller"] = _caller_to_wire(caller)
+        call = self._request(INVOKE, params, invocation, _tool_output)
+        if call is not None:
+            self._calls[id] = _RunningCall(id, invocation, caller)
+            invocation.then(lambda _: self._calls.pop(id, None))
+        return invocation
+
+    def _cancel(self, id: str) -> None:
+        self._calls.pop(id, None)
+        self._send(self._peer.notification(CANCEL, {"invocationId": id}))
+
+    def read(self, name: str, uri: str) -> Invocation:
+        """Read a resource; its `Done` value is a `ResourceOutput`."""
+
+        def output(result: Any) -> ResourceOutput:
+            if not isinstance(result, dict) or "value" not in result:
+                raise InternalError("The app's answer to a read has no value")
+            return ResourceOutput(uri, result["value"])
+
+        invocation = self._invocation()
+        self._request(READ, {"name": name}, invocation, output)
+        return invocation
+
+    def subscribe(self, name: str, uri: str, client: Client) -> Invocation:
+        """Follow a resource for a client; a second subscription of one client to one URI changes nothing."""
+        invocation = self._invocation()
+        if (client, uri) in self._subscriptions:
+            invocation.finish(Done(None))
+            return invocation
+        id = f"sub-{next(self._ids)}"
+        self._subscriptions[client, uri] = id
+        self._subscribers[id] = (client, uri)
+        invocation.then(lambda outcome: self._forget(client, uri) if isinstance(outcome, Failed) else None)
+        self._request(SUBSCRIBE, {"name": name, "subscriptionId": id}, invocation, lambda _: None)
+        return invocation
+
+    def unsubscribe(self, uri: str, client: Client) -> Invocation:
+        """Follow it no longer; an unknown subscription is ignored."""
+        invocation = self._invocation()
+        id = self._forget(client, uri)
+        if id is None:
+            invocation.finish(Done(None))
+        else:
+            self._request(UNSUBSCRIBE, {"subscriptionId": id}, invocation, lambda _: None)
+        return invocation
+
+    def unsubscribe_all(self, client: Client) -> None:
+        """A client is gone: its subscriptions end."""
+        for who, uri in [key for key in self._subscriptions if key[0] is client]:
+            self.unsubscribe(uri, who)
+
+    def _forget(self, client: Client, uri: str) -> str | None:
+        id = self._subscriptions.pop((client, uri), None)
+        if id is not None:
+            self._subscribers.pop(id, None)
+        return id
+
+    def _invocation(self, *, on_cancel: Callable[[], None] | None = None) -> Invocation:
+        return Invocation(
+            self._home, on_cancel=on_cancel, deadline=self._limits.question, max_questions=self._limits.questions
+        )
+
+    def _request(
+        self, method: str, params: dict[str, Any], invocation: Invocation, output: Callable[[Any], Any]
+    ) -> Call | None:
+        """Send a request whose answer ends `invocation`; `None` when it could not be sent, which ended it."""
+        try:
+            call = self._peer.request(method, params)
+        except ValueError as problem:
+            invocation.finish(Failed(InvalidParams(f"The arguments cannot go on the wire: {problem}")))
+            return None
+
+        def settled() -> None:
+            try:
+                invocation.finish(Done(output(call.result())))
+            except TesseronError as error:
+                invocation.finish(Failed(error))
+
+        call.on_settled = settled
+        if call.settled:  # the connection was closed already
+            settled()
+            return None
+        try:
+            check_size(call.text, self._channel.limit)
+        except TooLarge as problem:
+            self._peer.forget(call)
+            invocation.finish(Failed(InvalidParams(f"The arguments cannot be sent to the app: {problem}")))
+            return None
+        invocation.then(lambda _: self._peer.forget(call))
+        self._send(call.text)
+        return call
+
+    def find_action(self, name: str) -> ActionEntry:
+        """The action of that name.
+
+        Raises:
+            NotFound: The app has none.
+        """
+        entry = self.actions.get(name)
+        if entry is None:
+            raise NotFound(f"Unknown action: {name}")
+        return entry
+
+
+def _caller_to_wire(caller: Caller) -> dict[str, Any]:
+    """What a call's client is and can do, for a host of ours (§11)."""
+    can = caller.capabilities
+    capabilities = Capabilities(
+        streaming=can.progress,
+        subscriptions=can.subscriptions,
+        sampling=can.sampling,
+        elicitation=can.form,
+        elicitation_url=can.url,
+    )
+    return {
+        "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
+        "capabilities": capabilities.to_wire(),
+        "era": caller.client.era,
+    }
+
+
+def _tool_output(result: Any) -> ToolOutput:
+    if not isinstance(result, dict) or "output" not in result:
+        raise InternalError("The app's answer to the call has no output")
+    content = result.get("content")
+    blocks = content if isinstance(content, list) and all(isinstance(block, dict) for block in content) else None
+    return ToolOutput(result["output"], blocks or None)
+
+
+# A person's reply, as the app hears it: the table "Between our gateway and a host" in our notes on MCP, §3.
+
+
+def _refusal(reply: Reply) -> dict[str, Any]:
+    """Every reply that is no `Accept`."""
+    match reply:
+        case Decline():
+            return {"action": "decline"}
+        case Cancel():
+            return {"action": "cancel"}
+        case Unavailable(reason=reason):
+            if reason == TOO_MANY_PROMPTS:
+                raise too_many_prompts(32)
+            raise ElicitationNotAvailable(reason)
+        case Malformed(raw=raw):
+            action = raw.get("action") if isinstance(raw, dict) else None
+            value = raw.get("content") if isinstance(raw, dict) else raw
+            return {"action": action, "value": value}
+        case _:
+            return {"action": "cancel"}
+
+
+def _form_answer(reply: Reply) -> dict[str, Any]:
+    if isinstance(reply, Accept):
+        return {"action": "accept", "value": reply.content}
+    return _refusal(reply)
+
+
+def _bare_answer(reply: Reply) -> dict[str, Any]:
+    """For a question without fields, accepting is all there is to say."""
+    if isinstance(reply, Accept):
+        return {"action": "accept"}
+    return _no_accept(_refusal(reply))
+
+
+def _approval(reply: Reply) -> dict[str, Any]:
+    """Only a form accepted with `approve` exactly true is a yes."""
+    if isinstance(reply, Accept):
+        return {"action": "accept" if reply.content.get("approve") is True else "decline"}
+    return _no_accept(_refusal(reply))
+
+
+def _no_accept(answer: dict[str, Any]) -> dict[str, Any]:
+    # A malformed accept is passed on as it came only where the app looks at its value.
+    return {"action": "decline"} if answer.get("action") == "accept" else {"action": answer.get("action")}
+
+
+def _sampled(reply: Reply) -> dict[str, Any]:
+    match reply:
+        case Accept(content=result):
+            return {"content": result.get("content")}
+        case Unavailable(reason=reason):
+            raise SamplingNotAvailable(reason)
+        case Cancel(reason=reason):
+            raise InternalError(f"The client did not sample: {reason}")
+        case _:
+            raise InternalError("The client did not sample")
+
+
+def _percent(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _message(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,228 @@
+"""One call that an app runs: its answer, its clock, and the line its handler asks over.
+
+The answer goes out exactly once, and at once when the call is cancelled or its time is up, whatever the handler does
+next (Tesseron 1.2 §4).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ..content import blocks_of
+from ..context import Bridge, Context, SyncContext, running
+from ..errors import (
+    ActionCancelled,
+    ActionError,
+    ActionTimeout,
+    ElicitationNotAvailable,
+    TesseronError,
+)
+from ..protocol.messages import ELICIT, WITHDRAW, AgentInfo, Capabilities
+
+if TYPE_CHECKING:
+    from ..actions import AnyAction
+    from ..home import Timer
+    from ..protocol.jsonrpc import Request
+    from .session import Session
+
+logger = logging.getLogger("tesseron_py.host")
+
+
+class RunningCall:
+    """A call of an action, from its request to its answer; the `Line` of its context."""
+
+    def __init__(
+        self,
+        session: Session,
+        request: Request,
+        action: AnyAction,
+        *,
+        raw: Any,
+        invocation_id: str,
+        route: str | None,
+        agent: AgentInfo | None,
+        capabilities: Capabilities | None,
+    ) -> None:
+        self._session = session
+        self._request = request
+        self._action = action
+        self._raw = raw
+        self._agent = agent
+        self._capabilities = capabilities
+        self.invocation_id = invocation_id
+        self.over = False
+        """The answer is on its way; nothing more is asked or reported."""
+        self._scope: anyio.CancelScope | None = None
+        self._context = Context(self, action=action.name, invocation_id=invocation_id, state=session.state, route=route)
+        self._timer: Timer | None = None
+        self._remaining = action.timeout
+        self._resumed_at = 0.0
+        self._asking = 0
+
+    # The line of the context
+
+    @property
+    def agent(self) -> AgentInfo:
+        return self._agent if self._agent is not None else self._session.agent
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities if self._capabilities is not None else self._session.capabilities
+
+    @property
+    def cancelled(self) -> bool:
+        return self.over
+
+    async def ask(self, method: str, params: dict[str, Any]) -> Any:
+        if self.over:
+            raise ActionCancelled("The call is over; nothing can be asked any more")
+        self._pause()
+        try:
+            return await self._session.request(method, params, on_abandon=self._withdraw if method == ELICIT else None)
+        finally:
+            self._resume()
+
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        if not self.over:
+            await self._session.notify(method, params)
+
+    def _withdraw(self, request_id: int) -> None:
+        # The handler gave one question up; a gateway of ours takes it back from the person.
+        if self._session.extended and not self.over:
+            self._session.notify_soon(WITHDRAW, {"invocationId": self.invocation_id, "requestId": request_id})
+
+    # The clock, which stands still while a question is open
+
+    def _pause(self) -> None:
+        self._asking += 1
+        if self._asking == 1 and self._timer is not None and self._remaining is not None:
+            self._remaining -= anyio.current_time() - self._resumed_at
+            self._timer.cancel()
+            self._timer = None
+
+    def _resume(self) -> None:
+        self._asking -= 1
+        if self._asking == 0:
+            self._start_clock()
+
+    def _start_clock(self) -> None:
+        if self._remaining is not None and not self.over:
+            self._resumed_at = anyio.current_time()
+            self._timer = self._session.home.call_at(self._resumed_at + max(self._remaining, 0.0), self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        limit = self._action.timeout
+        self.end(ActionTimeout(f"The action {self._action.name!r} did not end within {limit:g} s"))
+
+    # Its end
+
+    def end(self, error: TesseronError | None) -> None:
+        """The call is over before its handler is: answer with `error`, unless `None`, and cancel the handler."""
+        if self.over:
+            return
+        self._close()
+        if error is not None:
+            self._session.refuse_soon(self._request, error)
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def _close(self) -> None:
+        self.over = True
+        self._session.forget_call(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def run(self) -> None:
+        """Run the handler and answer."""
+        if self.over:
+            return
+        result: dict[str, Any] | None = None
+        error: TesseronError | None = None
+        with anyio.CancelScope() as self._scope:
+            try:
+                self._start_clock()
+                result = await self._perform()
+            except anyio.get_cancelled_exc_class():
+                if self.over or not self._session.home.is_open:
+                    raise
+                # Nobody cancelled this call: the handler's own doing.
+                error = ActionError(f"The action {self._action.name!r} cancelled itself")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as problem:
+                error = self._session.error_of(f"The action {self._action.name!r}", problem)
+        if self.over:
+            return
+        self._close()
+        if error is None:
+            error = await self._session.answer(self._request, result)
+        if error is not None:
+            await self._session.refuse(self._request, error)
+
+    async def _perform(self) -> dict[str, Any]:
+        action = self._action
+        bound = action.signature.bind(self._raw)
+        if action.annotations.requires_elicitation and not self.capabilities.elicitation:
+            raise ElicitationNotAvailable(
+                f"The action {action.name!r} needs to ask the person, and this agent's client cannot"
+            )
+        if action.gate is not None and not await action.gate.opens(self._context, bound.values):
+            return self._result(await action.gate.refusal(strict=action.strict))
+        if action.signature.is_async:
+            running.set(self._context)
+            output = await bound.call(action.fn, self._context)
+        else:
+            output = await self._session.workers.run(self._in_thread(bound.call), name=f"The action {action.name!r}")
+        if inspect.isawaitable(output):  # a `def` that returns a coroutine
+            output = await output
+        return self._result(output)
+
+    def _in_thread(self, call: Callable[..., Any]) -> Callable[[Bridge], Any]:
+        def run(bridge: Bridge) -> Any:
+            context = SyncContext(self._context, bridge)
+            running.set(context)
+            return call(self._action.fn, context)
+
+        return run
+
+    def _result(self, output: Any) -> dict[str, Any]:
+        blocks = blocks_of(output)
+        if blocks is not None and not self._action.strict:
+            output = blocks if isinstance(output, (list, tuple)) else blocks[0]
+        elif self._action.strict and self._action.output is not None:
+            output = self._action.output.check(output)
+        result: dict[str, Any] = {"invocationId": self.invocation_id, "output": output}
+        if blocks is not None and self._session.extended:
+            result["content"] = blocks
+        return result
+
+
+def error_of(what: str, problem: BaseException, *, masked: bool) -> TesseronError:
+    """What an exception of an author's function is on the wire; the log has all of it.
+
+    A `TesseronError` stays what it is, also alone in a group. Anything else is -32005 with its text, or `masked` with a
+    neutral text and a reference that stands in the log beside the traceback.
+    """
+    while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
+        problem = problem.exceptions[0]
+    if isinstance(problem, TesseronError):
+        return problem
+    if masked:
+        reference = secrets.token_hex(4)
+        logger.error("%s failed (reference %s)", what, reference, exc_info=problem)
+        return ActionError(f"It failed; the app's log has the details under reference {reference}")
+    logger.error("%s failed", what, exc_info=problem)
+    return ActionError(str(problem) or type(problem).__name__)
+
+
+def unencodable(what: str, problem: Exception) -> TesseronError:
+    """The error of something that cannot go on the wire."""
+    return ActionError(f"{what} cannot go on the wire: {problem}")

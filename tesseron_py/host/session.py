@@ -1,0 +1,517 @@
+"""The host's end of one connection: hello, welcome, calls, reads, subscriptions (Tesseron 1.2 §3 to §7).
+
+A `Session` lives from its channel's opening to its end and serves one app. It owns the calls and subscriptions of that
+connection; the tasks they run in are its `Home`'s.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import anyio
+
+from ..bindings.channel import Channel, Closed, TooLarge, check_size
+from ..errors import (
+    ActionCancelled,
+    ActionTimeout,
+    InvalidParams,
+    InvalidRequest,
+    MethodNotFound,
+    NotFound,
+    ProtocolMismatch,
+    TesseronError,
+    TransportClosed,
+)
+from ..protocol.jsonrpc import Call, Notification, Peer, Rejected, Request, Settled
+from ..protocol.messages import (
+    ACTIONS_CHANGED,
+    ALL_CAPABILITIES,
+    CANCEL,
+    CLAIMED,
+    DEFAULT_TIMEOUT,
+    EXTENSION,
+    HELLO,
+    INVOKE,
+    MAX_QUEUED_BEFORE_WELCOME,
+    PENDING_AGENT,
+    PROTOCOL_VERSION,
+    RESOURCES_CHANGED,
+    AgentInfo,
+    Capabilities,
+    same_major,
+)
+from ..workers import Workers, loop_caller
+from .running import RunningCall, error_of, unencodable
+from .subscription import Subscriptions
+
+if TYPE_CHECKING:
+    from ..actions import AnyAction
+    from ..home import Home
+    from ..limits import Limits
+    from ..resources import Resource
+
+logger = logging.getLogger("tesseron_py.host")
+
+
+class App(Protocol):
+    """What a session needs of the app it serves; `Tesseron` is one."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    origin: str
+    icon_url: str | None
+    mask_errors: bool
+    limits: Limits
+
+    @property
+    def workers(self) -> Workers: ...
+    @property
+    def actions(self) -> dict[str, AnyAction]: ...
+    @property
+    def resources(self) -> dict[str, Resource]: ...
+    def find_action(self, name: str) -> AnyAction | None: ...
+    def find_resource(self, name: str) -> Resource | None: ...
+    def watch(self, changed: Callable[[Literal["actions", "resources"]], None], /) -> Callable[[], None]: ...
+
+
+class HandshakeFailure(Exception):
+    """The gateway's answer to the hello is none this app can serve under; the connection is closed."""
+
+
+class Session:
+    """One connection of an app to a gateway.
+
+    Args:
+        app: What is served.
+        channel: The connection, just opened.
+        home: Whose tasks the calls run in.
+        state: What the app's lifespan yielded.
+        on_welcome: Called when the gateway has welcomed the app.
+        on_claimed: Called when an agent has claimed the session.
+
+    Example:
+        ```python
+        await Session(app, channel, home).run()        # until the connection ends
+        ```
+    """
+
+    def __init__(
+        self,
+        app: App,
+        channel: Channel,
+        home: Home,
+        *,
+        state: Any = None,
+        on_welcome: Callable[[], None] | None = None,
+        on_claimed: Callable[[AgentInfo], None] | None = None,
+    ) -> None:
+        self._app = app
+        self._channel = channel
+        self.home = home
+        self.state = state
+        self._on_welcome = on_welcome
+        self._on_claimed = on_claimed
+        self.workers = app.workers
+        self._peer = Peer()
+        self._hello: Call | None = None
+        self._waiting: deque[Request] | None = deque()
+        self._failure: HandshakeFailure | None = None
+        self._calls: dict[str, RunningCall] = {}
+        self._reads: set[anyio.CancelScope] = set()
+        self._subscriptions = Subscriptions(self)
+        self._changed: set[str] = set()
+        self.session_id: str | None = None
+        """The gateway's id for this session, once welcomed."""
+        self.claim_code: str | None = None
+        """The code a person gives their agent, until the session is claimed."""
+        self.agent = PENDING_AGENT
+        """Who claimed the session; the caller of one call may be another (§11)."""
+        self.capabilities = Capabilities()
+        """What the agent can do, as the gateway said last."""
+        self.extended = False
+        """Whether the gateway is one of ours and takes what §11 adds."""
+
+    # Its life
+
+    async def run(self) -> None:
+        """Say hello and serve until the connection ends. The channel is closed when this returns.
+
+        Raises:
+            HandshakeFailure: The gateway did not welcome the app in a way it can serve under; nothing was run.
+        """
+        call_loop = loop_caller()
+        stop_watching = self._app.watch(lambda what: call_loop(lambda: self._list_changed(what)))
+        timer = self.home.call_at(anyio.current_time() + self._app.limits.handshake, self._handshake_is_late)
+        try:
+            self._hello = self._peer.request(HELLO, self._hello_params())
+            self._hello.on_settled = lambda: self._welcomed(timer.cancel)
+            await self._send(self._hello.text)
+            while self._failure is None:
+                await self._receive(await self._channel.receive())
+        except Closed as closed:
+            logger.debug("The connection of %s ended: %s", self._app.id, closed.reason)
+        finally:
+            timer.cancel()
+            stop_watching()
+            await self._end()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _end(self) -> None:
+        self._peer.close(TransportClosed("The connection to the gateway is closed"))
+        for call in list(self._calls.values()):
+            call.end(None)
+        for scope in self._reads:
+            scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self._channel.aclose()
+        await self._subscriptions.aclose(self._app.limits.closing)
+
+    async def aclose(self) -> None:
+        """Close the connection; `run` returns."""
+        await self._channel.aclose()
+
+    def _hello_params(self) -> dict[str, Any]:
+        app = self._app
+        about: dict[str, Any] = {"id": app.id, "name": app.name, "origin": app.origin or "unknown"}
+        if app.description:
+            about["description"] = app.description
+        about["version"] = app.version
+        if app.icon_url is not None:
+            about["iconUrl"] = app.icon_url
+        return {
+            "protocolVersion": PROTOCOL_VERSION,
+            "app": about,
+            "actions": [action.to_wire() for action in app.actions.values()],
+            "resources": [resource.to_wire() for resource in app.resources.values()],
+            "capabilities": ALL_CAPABILITIES.to_wire(),
+            "extensions": {EXTENSION: 1},
+        }
+
+    def _handshake_is_late(self) -> None:
+        self._fail(f"the gateway sent no welcome within {self._app.limits.handshake:g} s")
+
+    def _fail(self, reason: str) -> None:
+        if self._failure is None:
+            self._failure = HandshakeFailure(reason)
+            self._waiting = None
+            self.home.start(self._channel.aclose, name="close after a failed handshake")
+
+    def _welcomed(self, cancel_timer: Callable[[], None]) -> None:
+        assert self._hello is not None
+        cancel_timer()
+        try:
+            welcome = self._hello.result()
+        except TransportClosed:
+            return
+        except TesseronError as error:
+            if not isinstance(error, ProtocolMismatch):
+                return self._fail(f"the gateway refused the hello: {error.message} ({error.code})")
+            return self._fail(f"the gateway speaks another major version of the protocol: {error.message}")
+        if not isinstance(welcome, dict) or not isinstance(welcome.get("sessionId"), str):
+            return self._fail("the gateway's welcome is unreadable: it has no sessionId")
+        version = welcome.get("protocolVersion")
+        if not same_major(version):
+            return self._fail(f"the gateway speaks version {version!r} of the protocol, this app {PROTOCOL_VERSION}")
+        self.session_id = welcome["sessionId"]
+        self.capabilities = Capabilities.from_wire(welcome.get("capabilities"))
+        self.agent = AgentInfo.from_wire(welcome.get("agent")) or PENDING_AGENT
+        code = welcome.get("claimCode")
+        self.claim_code = code if isinstance(code, str) else None
+        extensions = welcome.get("extensions")
+        self.extended = isinstance(extensions, dict) and bool(extensions.get(EXTENSION))
+        waiting, self._waiting = self._waiting or deque(), None
+        if self._on_welcome is not None:
+            self._on_welcome()
+        for request in waiting:
+            self._serve(request)
+        return None
+
+    # What comes in
+
+    async def _receive(self, text: str) -> None:
+        match self._peer.receive(text):
+            case Request() as request:
+                if self._waiting is None:
+                    self._serve(request)
+                elif len(self._waiting) < MAX_QUEUED_BEFORE_WELCOME:
+                    self._waiting.append(request)
+                else:
+                    error = f"More than {MAX_QUEUED_BEFORE_WELCOME} requests came before the welcome"
+                    await self.refuse(request, InvalidRequest(error))
+            case Notification(method=method, params=params):
+                self._notified(method, params)
+            case Rejected(reply=reply, reason=reason):
+                logger.warning("The gateway sent a frame that is none: %s", reason)
+                await self._send(reply)
+            case Settled() | None:
+                pass
+
+    def _serve(self, request: Request) -> None:
+        try:
+            match request.method:
+                case "actions/invoke":
+                    self._invoke(request)
+                case "resources/read":
+                    resource = self._resource_of(request)
+                    self.home.start(self._read, request, resource, name=f"read of {resource.name}")
+                case "resources/subscribe":
+                    resource = self._resource_of(request)
+                    if not resource.subscribable:
+                        raise NotFound(f"Resource not subscribable: {resource.name}")
+                    id = _string(request.params, "subscriptionId", request.method)
+                    self._subscriptions.open(id, resource, request)
+                case "resources/unsubscribe":
+                    id = _string(request.params, "subscriptionId", request.method)
+                    self._subscriptions.end(id)
+                    self.answer_soon(request, None)
+                case method:
+                    raise MethodNotFound(f"Unknown method: {method}")
+        except TesseronError as error:
+            self.refuse_soon(request, error)
+
+    def _invoke(self, request: Request) -> None:
+        params = request.params
+        name = _string(params, "name", INVOKE)
+        id = _string(params, "invocationId", INVOKE)
+        action = self._app.find_action(name)
+        if action is None:
+            raise NotFound(f"Unknown action: {name}")
+        if id in self._calls:
+            raise InvalidParams(f"{INVOKE}: the invocation {id!r} is running already")
+        client, caller = params.get("client"), params.get("caller")
+        route = client.get("route") if isinstance(client, dict) else None
+        call = RunningCall(
+            self,
+            request,
+            action,
+            raw=params.get("input"),
+            invocation_id=id,
+            route=route if isinstance(route, str) else None,
+            agent=AgentInfo.from_wire(caller.get("agent")) if isinstance(caller, dict) else None,
+            capabilities=Capabilities.from_wire(caller.get("capabilities")) if isinstance(caller, dict) else None,
+        )
+        self._calls[id] = call
+        self.home.start(call.run, name=name)
+
+    def forget_call(self, call: RunningCall) -> None:
+        """The call is over; its id is free."""
+        self._calls.pop(call.invocation_id, None)
+
+    def _resource_of(self, request: Request) -> Resource:
+        name = _string(request.params, "name", request.method)
+        resource = self._app.find_resource(name)
+        if resource is None:
+            raise NotFound(f"Unknown resource: {name}")
+        return resource
+
+    async def _read(self, request: Request, resource: Resource) -> None:
+        result: dict[str, Any] = {}
+        error: TesseronError | None = None
+        with anyio.move_on_after(DEFAULT_TIMEOUT) as scope:
+            self._reads.add(scope)
+            try:
+                result["value"] = await self.run_author_function(resource.read_value)
+            except Exception as problem:
+                error = self.error_of(f"The read of {resource.name!r}", problem)
+            finally:
+                self._reads.discard(scope)
+        if error is None and "value" not in result:
+            error = ActionTimeout(f"The read of {resource.name!r} did not end within {DEFAULT_TIMEOUT:g} s")
+        if error is None:
+            error = await self.answer(request, result)
+        if error is not None:
+            await self.refuse(request, error)
+
+    def _notified(self, method: str, params: Any) -> None:
+        if not isinstance(params, dict):
+            return
+        if method == CANCEL:
+            id = params.get("invocationId")
+            if isinstance(id, str):
+                self._cancel(id)
+        elif method == CLAIMED:
+            agent = AgentInfo.from_wire(params.get("agent"))
+            if agent is None:
+                return
+            self.agent = agent
+            self.claim_code = None
+            if isinstance(params.get("agentCapabilities"), dict):
+                self.capabilities = Capabilities.from_wire(params["agentCapabilities"])
+            if self._on_claimed is not None:
+                self._on_claimed(agent)
+
+    def _cancel(self, id: str) -> None:
+        error = ActionCancelled("The agent cancelled the call")
+        if (call := self._calls.get(id)) is not None:
+            call.end(error)
+        for request in self._waiting or ():
+            if request.method == INVOKE and isinstance(request.params, dict):
+                if request.params.get("invocationId") == id:
+                    self.refuse_soon(request, error)
+        if self._waiting:
+            self._waiting = deque(request for request in self._waiting if not request.answered)
+
+    # What goes out
+
+    async def _send(self, text: str) -> None:
+        await self._channel.send(text)
+
+    async def answer(self, request: Request, result: Any) -> TesseronError | None:
+        """Answer a request. What cannot go out is returned as the error to answer with instead."""
+        try:
+            text = self._peer.answer(request, result)
+            if text is not None:
+                await self._send(text)
+        except TooLarge as problem:
+            request.answered = False
+            return unencodable("The output", problem)
+        except ValueError as problem:
+            return unencodable("The output", problem)
+        except Closed:
+            pass
+        return None
+
+    async def refuse(self, request: Request, error: TesseronError) -> None:
+        """Answer a request with an error."""
+        text = self._peer.refuse(request, error)
+        if text is None:
+            return
+        try:
+            await self._send(text)
+        except TooLarge:
+            request.answered = False
+            await self.refuse(request, TesseronError(error.code, error.message[:500]))
+        except Closed:
+            pass
+
+    def refuse_soon(self, request: Request, error: TesseronError) -> None:
+        """`refuse`, from where nothing can wait."""
+        if self.home.is_open:
+            self.home.start(self.refuse, request, error, name="answer")
+
+    def answer_soon(self, request: Request, result: Any) -> None:
+        """`answer`, from where nothing can wait."""
+        if self.home.is_open:
+            self.home.start(self.answer, request, result, name="answer")
+
+    def notification_text(self, method: str, params: Any) -> str:
+        """The text of a notification; from any thread.
+
+        Raises:
+            ValueError: `params` cannot be encoded, or is too large.
+        """
+        text = self._peer.notification(method, params)
+        check_size(text, self._channel.limit)
+        return text
+
+    async def send_text(self, text: str) -> None:
+        """Send a notification's text; one to a closed connection is dropped."""
+        try:
+            await self._send(text)
+        except Closed:
+            pass
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Send a notification; one to a closed connection is dropped.
+
+        Raises:
+            ValueError: `params` cannot be encoded, or is too large.
+        """
+        await self.send_text(self._peer.notification(method, params))
+
+    def notify_soon(self, method: str, params: Any) -> None:
+        """`notify`, from where nothing can wait."""
+        if self.home.is_open:
+            self.home.start(self.notify, method, params, name=method)
+
+    async def request(
+        self, method: str, params: dict[str, Any], *, on_abandon: Callable[[int], None] | None = None
+    ) -> Any:
+        """Send a request and wait for its result.
+
+        Args:
+            method: The method.
+            params: Its params.
+            on_abandon: Told the request's id when the waiting task is cancelled.
+
+        Raises:
+            TesseronError: The gateway answered with an error, or the connection closed.
+        """
+        try:
+            call = self._peer.request(method, params)
+        except ValueError as problem:
+            raise unencodable(f"The params of {method}", problem) from problem
+        done = anyio.Event()
+        call.on_settled = done.set
+        try:
+            await self._send(call.text)
+            if not call.settled:
+                await done.wait()
+        except TooLarge as problem:
+            self._peer.forget(call)
+            raise unencodable(f"The params of {method}", problem) from problem
+        except Closed as closed:
+            self._peer.forget(call)
+            raise TransportClosed("The connection to the gateway is closed") from closed
+        except BaseException:
+            self._peer.forget(call)
+            if on_abandon is not None and not call.settled:
+                on_abandon(call.id)
+            raise
+        return call.result()
+
+    def _list_changed(self, what: str) -> None:
+        if self.session_id is None or not self.home.is_open:
+            return
+        if not self._changed:
+            self.home.start(self._tell_changes, name="list changes")
+        self._changed.add(what)
+        if what == "resources":
+            self._subscriptions.end_removed(self._app.resources)
+
+    async def _tell_changes(self) -> None:
+        # A burst of changes goes out once: whatever is changed before the loop comes round is in the same list.
+        await anyio.lowlevel.checkpoint()
+        changed, self._changed = self._changed, set()
+        if "actions" in changed:
+            actions = [action.to_wire() for action in self._app.actions.values()]
+            await self.notify(ACTIONS_CHANGED, {"actions": actions})
+        if "resources" in changed:
+            resources = [resource.to_wire() for resource in self._app.resources.values()]
+            await self.notify(RESOURCES_CHANGED, {"resources": resources})
+
+    # What the author gave
+
+    async def run_author_function(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of the author's: an `async def` here, a `def` in a worker thread."""
+        if _is_async(fn):
+            return await fn(*args)
+        value = await self.workers.run(lambda _: fn(*args), name=getattr(fn, "__qualname__", repr(fn)))
+        return await value if inspect.isawaitable(value) else value
+
+    def error_of(self, what: str, problem: BaseException) -> TesseronError:
+        """What a failure of the author's function is on the wire; the log has all of it."""
+        return error_of(what, problem, masked=self._app.mask_errors)
+
+
+def _is_async(fn: Any) -> bool:
+    fn = inspect.unwrap(fn)
+    while hasattr(fn, "func"):  # a functools.partial
+        fn = inspect.unwrap(fn.func)
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(type(fn), "__call__", None))
+
+
+def _string(params: Any, key: str, method: str) -> str:
+    if not isinstance(params, dict):
+        raise InvalidParams(f"{method}: params are missing, or not an object")
+    value = params.get(key)
+    if not isinstance(value, str):
+        raise InvalidParams(f"{method}: {key!r} is missing, or not a string")
+    return value

@@ -1,0 +1,165 @@
+"""The subscriptions of one session: each follows a resource, keeps its newest value, and is cleaned up once."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ..errors import InvalidParams, TesseronError
+from ..protocol.messages import UPDATED
+from ..workers import loop_caller
+
+if TYPE_CHECKING:
+    from ..protocol.jsonrpc import Request
+    from ..resources import Resource
+    from .session import Session
+
+logger = logging.getLogger("tesseron_py.host")
+
+
+class Subscription:
+    """One subscription. `offer` may be called from any thread; all else happens in the event loop."""
+
+    def __init__(self, subscriptions: Subscriptions, id: str, resource: Resource) -> None:
+        self.id = id
+        self.resource = resource
+        self.acknowledged = False
+        self.ended = False
+        self.stop_following: Callable[[], None] | None = None
+        self.clean_up: Any = None
+        self._subscriptions = subscriptions
+        self._call_loop = loop_caller()
+        self._lock = threading.Lock()
+        self._newest: str | None = None
+        self._told_loop = False
+
+    def offer(self, value: Any) -> None:
+        """Keep `value` as the newest and see that it is sent."""
+        text = self._subscriptions.update_text(self, value)
+        if text is None:
+            return
+        with self._lock:
+            self._newest = text
+            if self._told_loop or self.ended:
+                return
+            self._told_loop = True
+        self._call_loop(self._subscriptions.pump)
+
+    def take(self) -> str | None:
+        """The newest value that was not sent yet, as the text of its update."""
+        with self._lock:
+            text, self._newest, self._told_loop = self._newest, None, False
+            return text
+
+
+class Subscriptions:
+    """All subscriptions of a session, by id."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._open: dict[str, Subscription] = {}
+        self._pumping = False
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, id: str, resource: Resource, request: Request) -> None:
+        """Follow `resource`; the request is answered before the first update goes out (Tesseron 1.2 §7).
+
+        Raises:
+            InvalidParams: There is a subscription of that id.
+        """
+        if id in self._open:
+            raise InvalidParams(f"{request.method}: there is a subscription {id!r} already")
+        subscription = Subscription(self, id, resource)
+        self._open[id] = subscription
+        subscription.stop_following = resource.follow(subscription.offer)
+        self._session.home.start(self._begin, subscription, request, name=f"subscription to {resource.name}")
+
+    async def _begin(self, subscription: Subscription, request: Request) -> None:
+        source = subscription.resource.source
+        if source is not None:
+            try:
+                subscription.clean_up = await self._session.run_author_function(source, subscription.offer)
+            except Exception as problem:
+                self._drop(subscription)
+                error = self._session.error_of(f"The subscription to {subscription.resource.name!r}", problem)
+                return await self._session.refuse(request, error)
+        await self._session.answer(request, None)
+        subscription.acknowledged = True
+        if subscription.ended:  # while its source was starting
+            await self._clean_up(subscription)
+        else:
+            self.pump()
+        return None
+
+    def end(self, id: str) -> None:
+        """End a subscription; an unknown one is ignored. Its clean-up runs in a task of its own."""
+        subscription = self._open.get(id)
+        if subscription is not None:
+            self._drop(subscription)
+            self._session.home.start(self._clean_up, subscription, name="clean-up of a subscription")
+
+    def end_removed(self, resources: dict[str, Resource]) -> None:
+        """End those whose resource is not among `resources` any more."""
+        for subscription in list(self._open.values()):
+            if resources.get(subscription.resource.name) is not subscription.resource:
+                self.end(subscription.id)
+
+    async def aclose(self, grace: float) -> None:
+        """End all, and wait for their clean-ups, at most `grace` seconds."""
+        subscriptions = list(self._open.values())
+        for subscription in subscriptions:
+            self._drop(subscription)
+        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + grace):
+            for subscription in subscriptions:
+                await self._clean_up(subscription)
+
+    def _drop(self, subscription: Subscription) -> None:
+        subscription.ended = True
+        self._open.pop(subscription.id, None)
+        if subscription.stop_following is not None:
+            subscription.stop_following()
+
+    async def _clean_up(self, subscription: Subscription) -> None:
+        clean_up, subscription.clean_up = subscription.clean_up, None
+        if clean_up is None:
+            return
+        try:
+            if callable(clean_up):
+                await self._session.run_author_function(clean_up)
+            elif inspect.isawaitable(clean_up):
+                await clean_up
+        except Exception:
+            logger.exception("The clean-up of a subscription to %r failed", subscription.resource.name)
+
+    def update_text(self, subscription: Subscription, value: Any) -> str | None:
+        """The text of an update, or `None` for a value that cannot go on the wire, which is logged."""
+        try:
+            return self._session.notification_text(UPDATED, {"subscriptionId": subscription.id, "value": value})
+        except (ValueError, TesseronError) as problem:
+            logger.error("A value of resource %r cannot be sent: %s", subscription.resource.name, problem)
+            return None
+
+    def pump(self) -> None:
+        """Send what is new, one update after the other."""
+        if not self._pumping and self._session.home.is_open:
+            self._pumping = True
+            self._session.home.start(self._pump, name="updates")
+
+    async def _pump(self) -> None:
+        try:
+            sent = True
+            while sent:
+                sent = False
+                for subscription in list(self._open.values()):
+                    if subscription.acknowledged and (text := subscription.take()) is not None:
+                        sent = True
+                        await self._session.send_text(text)
+        finally:
+            self._pumping = False

@@ -1,0 +1,49 @@
+"""Every number that the protocols leave to configuration, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Numbers that can be configured. Sizes are bytes, times are seconds.
+
+    Attributes:
+        frame: One Tesseron message, in either direction (Tesseron 1.2 §8).
+        handshake: How long a peer may take to open a connection.
+        questions: Questions one call may have open.
+        question: How long a question waits for the person; then it counts as cancelled.
+        closing: How long closing waits for handlers that do not heed their cancellation.
+        body: One MCP request over HTTP.
+        result: One MCP result as plain JSON.
+        event: One server-sent event.
+        line: One MCP message on stdio.
+        sessions: MCP sessions over HTTP at once.
+        session_idle: How long an MCP session over HTTP lives without a request.
+        prompts: Questions one MCP session may have open.
+        silence: How long a call over HTTP is silent before it is kept alive.
+    """
+
+    frame: int = 8 * 1024 * 1024
+    handshake: float = 10.0
+    questions: int = 32
+    question: float = 30 * 60.0
+    closing: float = 5.0
+    body: int = 4 * 1024 * 1024
+    result: int = 8 * 1024 * 1024
+    event: int = 1_000_000
+    line: int = 8 * 1024 * 1024
+    sessions: int = 1024
+    session_idle: float = 24 * 3600.0
+    prompts: int = 32
+    silence: float = 15.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+                raise ValueError(f"Limits({name}=…) is a number above 0, not {value!r}")
+
+
+DEFAULT_LIMITS = Limits()

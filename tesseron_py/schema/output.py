@@ -1,0 +1,75 @@
+"""The type of an action's output: its JSON Schema, and the check of a strict action."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ActionError, RegistrationError
+from ..unset import UNSET
+from .signature import output_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What an action puts out: `schema` is published, `check` is for strict actions."""
+
+    schema: dict[str, Any]
+    _adapter: Any
+
+    def check(self, value: Any) -> Any:
+        """`value` as JSON, when it fits the type.
+
+        Raises:
+            ActionError: It does not; `data` lists every issue as `{message, path}`.
+        """
+        from pydantic import ValidationError
+
+        try:
+            checked = self._adapter.validate_python(value)
+        except ValidationError as error:
+            issues = [{"message": issue["msg"], "path": list(issue["loc"])} for issue in error.errors(include_url=False)]
+            raise ActionError("The action's output does not fit its type", issues) from error
+        plain = self._adapter.dump_python(checked, mode="json", by_alias=True)
+        if (path := _not_finite(plain)) is not None:
+            issue = {"message": "NaN and infinity are no JSON numbers", "path": path}
+            raise ActionError("The action's output does not fit its type", [issue])
+        return plain
+
+
+def _not_finite(value: Any) -> list[Any] | None:
+    if isinstance(value, float):
+        return None if math.isfinite(value) else []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if (path := _not_finite(item)) is not None:
+            return [key, *path]
+    return None
+
+
+def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: Any) -> Output | None:
+    """The output of an action: of its declared type, else of its return annotation where that has a schema.
+
+    Raises:
+        RegistrationError: The declared type has no JSON Schema.
+    """
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+    from pydantic.errors import PydanticInvalidForJsonSchema
+
+    explicit = declared is not UNSET
+    type = declared if explicit else returned
+    if type is UNSET or type is None or type is Any or type is inspect.Signature.empty:
+        return None
+    try:
+        adapter = TypeAdapter(type)
+        return Output(output_schema(adapter), adapter)
+    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, NameError) as error:
+        if not explicit:
+            return None
+        raise RegistrationError(
+            f"the output type {type!r} of action {name!r} has no JSON Schema ({str(error).splitlines()[0]});"
+            " use a model, a dataclass, a TypedDict or a JSON type"
+        ) from error
