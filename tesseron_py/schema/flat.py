@@ -1,0 +1,239 @@
+"""Answers checked against a flat JSON Schema of the author's own, which goes out as it stands.
+
+Covers what can stand in a form and refuses a schema that says more: a constraint that is not checked would let an
+answer through that the author ruled out. Agrees with JSON Schema 2020-12, formats of `formats` included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from ..errors import InvalidSchema
+from .formats import FORMATS
+from .issues import Issue, described, kind, shortened
+
+_ANNOTATIONS = frozenset(
+    {
+        "$comment", "$id", "$schema", "contentEncoding", "contentMediaType", "default", "deprecated", "description",
+        "enumNames", "examples", "readOnly", "title", "writeOnly",
+    }
+)  # fmt: skip
+
+_Check: TypeAlias = Callable[[Any], str | None]
+"""What is wrong with a value, or `None`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    types: tuple[str, ...] | None
+    """`None` takes any."""
+    checks: list[_Check] = field(default_factory=list)
+
+    def fault(self, value: Any) -> str | None:
+        if self.types is not None and not any(_is_of(value, type) for type in self.types):
+            expected = " or ".join(_TYPES[type][1] if type in _TYPES else type for type in self.types)
+            return f"{expected} is expected, got {kind(value)}"
+        return next((fault for check in self.checks if (fault := check(value)) is not None), None)
+
+    def read(self, value: Any) -> Any:
+        """The value, a whole number as an `int` where the schema says integer."""
+        whole = isinstance(value, float) and self.types is not None and "integer" in self.types and value.is_integer()
+        return int(value) if whole else value
+
+
+class FlatSchema:
+    """A flat object schema, read once.
+
+    Raises:
+        InvalidSchema: It restricts answers in a way that is not checked here; the message names property and keyword.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._fields = {name: _field(each, name) for name, each in (schema.get("properties") or {}).items()}
+        required = schema.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise InvalidSchema(f'"required" of a form\'s schema is a list of names, not {shortened(required)}')
+        self._required = required
+        self._unknown = schema.get("additionalProperties")
+        if self._unknown not in (None, True, False, {}):
+            raise InvalidSchema('"additionalProperties" of a form\'s schema is true or false; list the properties')
+        for keyword in schema:
+            if keyword not in _AT_ROOT and not _is_annotation(keyword) and schema[keyword] not in (None, False, 0, ""):
+                raise InvalidSchema(f"a form's schema has no {keyword!r} at its root, which would not be checked")
+
+    def read(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
+        """An answer's fields, and what is wrong with them.
+
+        A null counts as absent where the field is optional and does not take null. Fields that were not asked for are
+        left out, unless the schema says `additionalProperties: true`.
+        """
+        answer: dict[str, Any] = {}
+        issues: list[Issue] = []
+        for name, value in content.items():
+            found = self._fields.get(name)
+            if found is None:
+                if self._unknown is False:
+                    issues.append(Issue(f"unknown field {shortened(name)}", [name], name))
+                elif self._unknown is not None or name in self._required:
+                    answer[name] = value
+                continue
+            fault = found.fault(value)
+            if fault is None:
+                answer[name] = found.read(value)
+            elif value is not None or name in self._required:
+                issues.append(Issue(fault, [name]))
+        issues += [Issue("required, but missing", [name]) for name in self._required if name not in content]
+        return answer, issues
+
+
+_AT_ROOT = frozenset({"additionalProperties", "properties", "required", "type"})
+
+
+def _is_annotation(keyword: str) -> bool:
+    return keyword in _ANNOTATIONS or keyword.startswith("x-")
+
+
+def _field(schema: Mapping[str, Any], name: str) -> _Field:
+    types = schema.get("type", [])
+    types = types if isinstance(types, list) else [types]
+    if not all(isinstance(type, str) for type in types):
+        raise InvalidSchema(f"the type of the property {shortened(name)} of a form is no name: {shortened(types)}")
+    found = _Field(tuple(types) or None)
+    for keyword, value in schema.items():
+        if keyword == "type" or _is_annotation(keyword):
+            continue
+        build = _CHECKS.get(keyword)
+        if build is None:
+            raise InvalidSchema(
+                f"the property {shortened(name)} of a form has {keyword!r}, which would not be checked; leave it out,"
+                " or ask with a type"
+            )
+        try:
+            found.checks.append(build(value, name))
+        except (ArithmeticError, TypeError, ValueError, re.error) as error:
+            raise InvalidSchema(f"{keyword!r} of the property {shortened(name)} of a form is wrong: {error}") from error
+    return found
+
+
+# Types and equality as JSON has them: a boolean is no number, 3.0 is an integer ------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "string": (lambda value: isinstance(value, str), "a string"),
+    "number": (_is_number, "a number"),
+    "integer": (lambda value: _is_number(value) and value == value // 1, "a whole number"),
+    "boolean": (lambda value: isinstance(value, bool), "true or false"),
+    "null": (lambda value: value is None, "null"),
+    "array": (lambda value: isinstance(value, list), "a list"),
+    "object": (lambda value: isinstance(value, dict), "an object"),
+}
+
+
+def _is_of(value: Any, type: str) -> bool:
+    return type in _TYPES and _TYPES[type][0](value)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same in JSON, where `true` is not 1 and `1.0` is."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(value, other[key]) for key, value in one.items())
+    return bool(one == other)
+
+
+# The keywords ------------------------------------------------------------------------------------------------------
+
+
+def _number(value: Any) -> int | float:
+    if not _is_number(value):
+        raise TypeError(f"a number is needed, not {shortened(value)}")
+    number: int | float = value
+    return number
+
+
+def _limit(expected: str, holds: Callable[[Any, Any], bool]) -> Callable[[Any, str], _Check]:
+    def build(limit: Any, name: str) -> _Check:
+        limit = _number(limit)
+        fault = f"{expected} {shortened(limit)} is expected"
+        return lambda value: fault if _is_number(value) and not holds(value, limit) else None
+
+    return build
+
+
+def _length(expected: str, holds: Callable[[int, Any], bool]) -> Callable[[Any, str], _Check]:
+    def build(limit: Any, name: str) -> _Check:
+        limit = _number(limit)
+        fault = f"{expected} {shortened(limit)} characters are expected"
+        return lambda value: fault if isinstance(value, str) and not holds(len(value), limit) else None
+
+    return build
+
+
+def _multiple(step: Any, name: str) -> _Check:
+    exact = Fraction(str(_number(step)))
+    if exact <= 0:
+        raise ValueError("it is above 0")
+    fault = f"a multiple of {shortened(step)} is expected"
+    return lambda value: fault if _is_number(value) and Fraction(str(value)) % exact else None
+
+
+def _pattern(pattern: Any, name: str) -> _Check:
+    search = re.compile(pattern).search
+    fault = f"a string that matches {pattern} is expected"
+    return lambda value: fault if isinstance(value, str) and search(value) is None else None
+
+
+def _format(format: Any, name: str) -> _Check:
+    fits, expected = FORMATS.get(format, (None, ""))
+    if fits is None:
+        return lambda value: None
+    return lambda value: f"{expected} is expected" if isinstance(value, str) and not fits(value) else None
+
+
+def _among(choices: Any, name: str) -> _Check:
+    if not isinstance(choices, list) or not choices:
+        raise TypeError("a list of choices is needed")
+    fault = f"{described(choices)} is expected"
+    return lambda value: None if any(equal(value, choice) for choice in choices) else fault
+
+
+def _fitting(options: Any, name: str, *, exactly_one: bool) -> _Check:
+    if not isinstance(options, list) or not options or not all(isinstance(each, Mapping) for each in options):
+        raise TypeError('a list of choices such as {"const": "a", "title": "A"} is needed')
+    fields = [_field(each, name) for each in options]
+    constants = [each["const"] for each in options if "const" in each]
+    fault = f"{described(constants)} is expected" if constants else "it fits none of the alternatives"
+
+    def check(value: Any) -> str | None:
+        fitting = sum(each.fault(value) is None for each in fields)
+        return None if fitting == 1 or (fitting and not exactly_one) else fault
+
+    return check
+
+
+_CHECKS: Mapping[str, Callable[[Any, str], _Check]] = {
+    "enum": _among,
+    "const": lambda value, name: _among([value], name),
+    "anyOf": lambda options, name: _fitting(options, name, exactly_one=False),
+    "oneOf": lambda options, name: _fitting(options, name, exactly_one=True),
+    "minLength": _length("at least", lambda length, limit: length >= limit),
+    "maxLength": _length("at most", lambda length, limit: length <= limit),
+    "minimum": _limit("at least", lambda value, limit: value >= limit),
+    "maximum": _limit("at most", lambda value, limit: value <= limit),
+    "exclusiveMinimum": _limit("more than", lambda value, limit: value > limit),
+    "exclusiveMaximum": _limit("less than", lambda value, limit: value < limit),
+    "multipleOf": _multiple,
+    "pattern": _pattern,
+    "format": _format,
+}
