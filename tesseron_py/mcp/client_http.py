@@ -113,7 +113,7 @@ class HttpTransport:
                 if response.is_error:
                     raise await self._refusal(response)
                 with anyio.move_on_after(LINGER):  # an empty body, which has to be read for the connection to be kept
-                    async for _ in response.aiter_bytes():
+                    async for _ in response.aiter_raw():
                         pass
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
@@ -129,6 +129,9 @@ class HttpTransport:
             error = self._unreachable(problem)
         except ClientError as problem:
             error = problem
+        except Exception as problem:  # whatever it is, the call must not wait for ever
+            logger.exception("A request failed in a way that is not known")
+            error = NoAnswer(f"The request to {self._url} failed: {type(problem).__name__}: {problem}")
         finally:
             self._left(request)
         self._sink.unanswered(request, error)
@@ -143,6 +146,8 @@ class HttpTransport:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.is_error:
             raise await self._refusal(response)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise NoAnswer(f"{self._url} compresses its answers, which it was asked not to do", response.status_code)
         if kind == _SSE:
             await self._events(response, request)
         elif kind == _JSON:
@@ -162,7 +167,7 @@ class HttpTransport:
         assert self._sink is not None
         parser, last, too_large = EventParser(limit=self._limit), None, False
         with anyio.CancelScope() as scope:
-            async for chunk in response.aiter_bytes():
+            async for chunk in response.aiter_raw():
                 try:
                     events = parser.feed(chunk)
                 except EventTooLarge:
@@ -313,7 +318,7 @@ async def _body(response: httpx.Response, limit: int) -> bytes | None:
     parts: list[bytes] = []
     size = 0
     with anyio.CancelScope() as scope:
-        async for chunk in response.aiter_bytes():
+        async for chunk in response.aiter_raw():
             size += len(chunk)
             if size > limit:
                 scope.cancel()  # as in `_events`
@@ -327,7 +332,7 @@ def _checked(url: str) -> httpx.URL:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, TypeError) as error:
         raise ValueError(f"{url!r} is not a URL: {error}") from error
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not parsed.host or not 0 < (parsed.port or 80) < 65536:
         raise ValueError(f"{url!r} is not the URL of an MCP server; it looks like http://127.0.0.1:7475/mcp")
     return parsed
 

@@ -124,9 +124,10 @@ class ProcessTransport:
                     return
         except _GONE:
             self._read_all.set()
-        with anyio.move_on_after(self._grace):
-            await process.wait()
-        self._sink.ended(_epitaph(process.returncode))
+            with anyio.move_on_after(self._grace):
+                await process.wait()
+        finally:  # whatever ended the reading, nobody must wait for what is not read
+            self._sink.ended(_epitaph(process.returncode))
 
     def _line(self, line: bytes) -> None:
         assert self._sink is not None
@@ -169,9 +170,7 @@ def _signal(process: Process, name: str) -> None:
     with suppress(ProcessLookupError, PermissionError):
         if os.name == "posix":
             os.killpg(process.pid, getattr(signal, name))
-        elif name == "SIGTERM":
-            process.terminate()
-        else:
+        else:  # Windows knows one way to end a process
             process.kill()
 
 

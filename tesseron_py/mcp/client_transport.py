@@ -103,11 +103,10 @@ class PipeTransport:
     async def _read(self, sink: Sink) -> None:
         while True:
             try:
-                text = await self._channel.receive()
+                sink.message(await self._channel.receive())
             except Exception as error:  # a channel's own word for its end; which class, only its maker knows
                 sink.ended(f"The connection is closed: {str(error) or type(error).__name__}")
                 return
-            sink.message(text)
 
     async def send(self, text: str, *, request: int | None = None, headers: Mapping[str, str] = NO_HEADERS) -> None:
         try:
