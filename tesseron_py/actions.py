@@ -159,6 +159,7 @@ class _Declaration:
 
     def build(self, fn: Callable[..., Any]) -> AnyAction:
         from .gate import Gate
+        from .schema.handler import place_of
         from .schema.output import output_for
         from .schema.signature import read_handler
 
@@ -176,11 +177,11 @@ class _Declaration:
         output = output_for(fn, name=name, declared=self.output_type, returned=signature.return_annotation)
         if self.strict and output is None:
             raise RegistrationError(
-                f"{_where(fn)}: strict_output() needs the output's type; annotate what it returns, or use .output(…)"
+                f"{place_of(fn)}: strict_output() needs the output's type; annotate what it returns, or use .output(…)"
             )
         gate, annotations = None, self.annotations
         if self.question is not None:
-            gate = Gate.declare(self.question, self.on_refusal, fields=signature.fields, where=_where(fn))
+            gate = Gate.declare(self.question, self.on_refusal, fields=signature.fields, where=place_of(fn))
             if annotations.requires_confirmation is None:
                 annotations = replace(annotations, requires_confirmation=True)
         action: AnyAction = Action(
@@ -379,12 +380,14 @@ def declare(name: Any, registry: Registry | None) -> Any:
 
 
 def _name_of(fn: Any) -> str:
+    from .schema.handler import place_of
+
     while hasattr(fn, "func") and not hasattr(fn, "__name__"):  # a functools.partial
         fn = fn.func
     name = getattr(fn, "__name__", None)
     if isinstance(name, str) and name != "<lambda>":
         return name
-    raise RegistrationError(f'{_where(fn)}: it has no name of its own; give one: app.action("name").handler(…)')
+    raise RegistrationError(f'{place_of(fn)}: it has no name of its own; give one: app.action("name").handler(…)')
 
 
 def _description_of(fn: Any) -> str:
@@ -399,18 +402,10 @@ def _description_of(fn: Any) -> str:
 
 
 def _check_name(name: str, fn: Any) -> None:
+    from .schema.handler import place_of
+
     if ACTION_NAME.fullmatch(name) is None:
         raise RegistrationError(
-            f"{_where(fn)}: {name!r} is no name for an action; use letters, digits, _ and -, a letter first"
+            f"{place_of(fn)}: {name!r} is no name for an action; use letters, digits, _ and -, a letter first"
             ' (app.action("otherName") gives it another)'
         )
-
-
-def _where(fn: Any) -> str:
-    """The function and where it stands, for an error message."""
-    while hasattr(fn, "func") and not hasattr(fn, "__code__"):
-        fn = fn.func
-    fn = inspect.unwrap(fn)
-    code = getattr(fn, "__code__", None)
-    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
-    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name

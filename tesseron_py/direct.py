@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ class DirectServer(Gateway):
         self._readiness: anyio.Event | None = None
         self._problem: BaseException | None = None
         self._lifespan: RunningLifespan | None = None
+        self._context = contextvars.copy_context()
         if callable(app):
             info = ServerInfo("tesseron-py", __version__)
             super().__init__(info, confirm_form=confirm_form, bare_names=True)
@@ -57,7 +59,7 @@ class DirectServer(Gateway):
         if self._readiness is None:
             self._readiness = anyio.Event()
             try:
-                await self.home.open()
+                await self.home.open(context=self._context)
                 self.home.start(self._prepare, self._readiness, name="start of a direct server")
             except BaseException:
                 self._readiness = None
@@ -76,12 +78,20 @@ class DirectServer(Gateway):
             welcomed = anyio.Event()
             session = Session(app, there, self.home, state=state, on_welcome=welcomed.set)
             self.connect(here)
-            self.home.start(session.run, name=f"session of {app.id}")
+            self.home.start(self._serve, session, welcomed, name=f"session of {app.id}")
             await welcomed.wait()
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             self._problem = problem
         finally:
             readiness.set()
+
+    async def _serve(self, session: Session, welcomed: anyio.Event) -> None:
+        try:
+            await session.run()
+        except Exception as problem:
+            self._problem = problem
+        finally:
+            welcomed.set()
 
     async def aclose(self) -> None:
         """End every call, leave the app's lifespan, and end every task."""

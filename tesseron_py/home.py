@@ -79,6 +79,7 @@ class Home:
         self._clock_wakes: anyio.Event | None = None
         self._clock_runs = False
         self._token: Any = None
+        self._context: contextvars.Context | None = None
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +106,8 @@ class Home:
         if self._opened is None:
             self._opened, self._ended = anyio.Event(), anyio.Event()
             self._token = token
-            self._root = _spawn_root(token, self._run, context or contextvars.copy_context(), self.name)
+            self._context = context.copy() if context is not None else contextvars.copy_context()
+            self._root = _spawn_root(token, self._run, self._context.copy(), self.name)
         elif token is not self._token:
             raise RuntimeError(f"The home of {self.name} belongs to another event loop")
         await self._opened.wait()
@@ -126,14 +128,17 @@ class Home:
             self._ended.set()
 
     def start(self, fn: Callable[..., Coroutine[Any, Any, Any]], *args: Any, name: str | None = None) -> None:
-        """Run `fn(*args)` as a task of its own, with the context variables of the caller.
+        """Run `fn(*args)` as a task of its own, with the context variables that the home was opened with.
+
+        The caller's own do not matter: a request that happens to be the first must not mark what comes later.
 
         Raises:
             RuntimeError: The home is not open.
         """
-        if self._group is None or self._closing:
+        if self._group is None or self._context is None or self._closing:
             raise RuntimeError(f"The home of {self.name} is not open, so nothing can run in it")
-        self._group.start_soon(self._guard, fn, args, name, name=name)
+        group = self._group
+        self._context.run(lambda: group.start_soon(self._guard, fn, args, name, name=name))
 
     async def _guard(
         self, fn: Callable[..., Coroutine[Any, Any, Any]], args: tuple[Any, ...], name: str | None
@@ -161,10 +166,10 @@ class Home:
         first = self._timers[0][0] if self._timers else None
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         if not self._clock_runs:
-            if self._group is None or self._closing:
+            if self._group is None or self._context is None or self._closing:
                 raise RuntimeError(f"The home of {self.name} is not open, so it keeps no time")
             self._clock_runs = True
-            self._group.start_soon(self._keep_time, name=f"{self.name} clock")
+            self._context.run(self._group.start_soon, self._keep_time)
         elif (first is None or when < first) and self._clock_wakes is not None:
             self._clock_wakes.set()
         return timer

@@ -158,8 +158,8 @@ class ResourceBuilder:
         Raises:
             RegistrationError: It cannot be declared like this.
         """
+        from .schema.handler import return_annotation
         from .schema.output import output_for
-        from .schema.signature import return_annotation
 
         if not isinstance(self.name, str) or not self.name.strip():
             raise RegistrationError(f"a resource's name is a string that says something, not {self.name!r}")

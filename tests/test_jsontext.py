@@ -24,11 +24,11 @@ finite_json = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "{", "nope", '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":1e400}', "1" * 400 + ".0", '"\\ud800"', '"\ud800"',
-     "[" * 300 + "]" * 300, "\ufeff{}", "1 2", b"\xff", b'{"a":"\xff"}'],
-)  # fmt: skip
+NO_JSON = ["", "{", "nope", '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":1e400}', "1" * 400 + ".0"]
+NO_TEXT = ['"\\ud800"', '"\ud800"', "[" * 300 + "]" * 300, "\ufeff{}", "1 2", b"\xff", b'{"a":"\xff"}']
+
+
+@pytest.mark.parametrize("text", NO_JSON + NO_TEXT)
 def test_field_25_what_is_not_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         decode(text)

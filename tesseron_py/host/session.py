@@ -44,6 +44,7 @@ from ..protocol.messages import (
     Capabilities,
     same_major,
 )
+from ..schema.handler import is_async
 from ..workers import Workers, loop_caller
 from .running import RunningCall, error_of, unencodable
 from .subscription import Subscriptions
@@ -124,8 +125,9 @@ class Session:
         self._failure: HandshakeFailure | None = None
         self._calls: dict[str, RunningCall] = {}
         self._reads: set[anyio.CancelScope] = set()
-        self._subscriptions = Subscriptions(self)
+        self._subscriptions = Subscriptions(self, app.limits.closing)
         self._changed: set[str] = set()
+        self._telling = False
         self.session_id: str | None = None
         """The gateway's id for this session, once welcomed."""
         self.claim_code: str | None = None
@@ -171,7 +173,7 @@ class Session:
             scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._channel.aclose()
-        await self._subscriptions.aclose(self._app.limits.closing)
+        await self._subscriptions.aclose()
 
     async def aclose(self) -> None:
         """Close the connection; `run` returns."""
@@ -209,11 +211,11 @@ class Session:
         try:
             welcome = self._hello.result()
         except TransportClosed:
-            return
-        except TesseronError as error:
-            if not isinstance(error, ProtocolMismatch):
-                return self._fail(f"the gateway refused the hello: {error.message} ({error.code})")
+            return None
+        except ProtocolMismatch as error:
             return self._fail(f"the gateway speaks another major version of the protocol: {error.message}")
+        except TesseronError as error:
+            return self._fail(f"the gateway refused the hello: {error.message} ({error.code})")
         if not isinstance(welcome, dict) or not isinstance(welcome.get("sessionId"), str):
             return self._fail("the gateway's welcome is unreadable: it has no sessionId")
         version = welcome.get("protocolVersion")
@@ -231,6 +233,7 @@ class Session:
             self._on_welcome()
         for request in waiting:
             self._serve(request)
+        self._tell_changes_soon()
         return None
 
     # What comes in
@@ -351,12 +354,11 @@ class Session:
         error = ActionCancelled("The agent cancelled the call")
         if (call := self._calls.get(id)) is not None:
             call.end(error)
-        for request in self._waiting or ():
-            if request.method == INVOKE and isinstance(request.params, dict):
-                if request.params.get("invocationId") == id:
-                    self.refuse_soon(request, error)
         if self._waiting:
-            self._waiting = deque(request for request in self._waiting if not request.answered)
+            given_up = [request for request in self._waiting if _invocation_id(request) == id]
+            self._waiting = deque(request for request in self._waiting if request not in given_up)
+            for request in given_up:
+                self.refuse_soon(request, error)
 
     # What goes out
 
@@ -468,17 +470,21 @@ class Session:
         return call.result()
 
     def _list_changed(self, what: str) -> None:
-        if self.session_id is None or not self.home.is_open:
-            return
-        if not self._changed:
-            self.home.start(self._tell_changes, name="list changes")
         self._changed.add(what)
-        if what == "resources":
+        self._tell_changes_soon()
+        if what == "resources" and self.home.is_open:
             self._subscriptions.end_removed(self._app.resources)
+
+    def _tell_changes_soon(self) -> None:
+        # What changes between the hello and the welcome is told after the welcome.
+        if self._changed and self.session_id is not None and not self._telling and self.home.is_open:
+            self._telling = True
+            self.home.start(self._tell_changes, name="list changes")
 
     async def _tell_changes(self) -> None:
         # A burst of changes goes out once: whatever is changed before the loop comes round is in the same list.
         await anyio.lowlevel.checkpoint()
+        self._telling = False
         changed, self._changed = self._changed, set()
         if "actions" in changed:
             actions = [action.to_wire() for action in self._app.actions.values()]
@@ -491,7 +497,7 @@ class Session:
 
     async def run_author_function(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Call a function of the author's: an `async def` here, a `def` in a worker thread."""
-        if _is_async(fn):
+        if is_async(fn):
             return await fn(*args)
         value = await self.workers.run(lambda _: fn(*args), name=getattr(fn, "__qualname__", repr(fn)))
         return await value if inspect.isawaitable(value) else value
@@ -501,11 +507,8 @@ class Session:
         return error_of(what, problem, masked=self._app.mask_errors)
 
 
-def _is_async(fn: Any) -> bool:
-    fn = inspect.unwrap(fn)
-    while hasattr(fn, "func"):  # a functools.partial
-        fn = inspect.unwrap(fn.func)
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(type(fn), "__call__", None))
+def _invocation_id(request: Request) -> Any:
+    return request.params.get("invocationId") if isinstance(request.params, dict) else None
 
 
 def _string(params: Any, key: str, method: str) -> str:

@@ -58,10 +58,11 @@ class Subscription:
 
 
 class Subscriptions:
-    """All subscriptions of a session, by id."""
+    """All subscriptions of a session, by id. A clean-up may take `grace` seconds."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, grace: float) -> None:
         self._session = session
+        self._grace = grace
         self._open: dict[str, Subscription] = {}
         self._pumping = False
 
@@ -111,14 +112,13 @@ class Subscriptions:
             if resources.get(subscription.resource.name) is not subscription.resource:
                 self.end(subscription.id)
 
-    async def aclose(self, grace: float) -> None:
-        """End all, and wait for their clean-ups, at most `grace` seconds."""
+    async def aclose(self) -> None:
+        """End all, and wait for their clean-ups."""
         subscriptions = list(self._open.values())
         for subscription in subscriptions:
             self._drop(subscription)
-        with anyio.CancelScope(shield=True, deadline=anyio.current_time() + grace):
-            for subscription in subscriptions:
-                await self._clean_up(subscription)
+        for subscription in subscriptions:
+            await self._clean_up(subscription)
 
     def _drop(self, subscription: Subscription) -> None:
         subscription.ended = True
@@ -131,10 +131,12 @@ class Subscriptions:
         if clean_up is None:
             return
         try:
-            if callable(clean_up):
-                await self._session.run_author_function(clean_up)
-            elif inspect.isawaitable(clean_up):
-                await clean_up
+            # It runs although the session ends, and for no longer than closing may take.
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + self._grace):
+                if callable(clean_up):
+                    await self._session.run_author_function(clean_up)
+                elif inspect.isawaitable(clean_up):
+                    await clean_up
         except Exception:
             logger.exception("The clean-up of a subscription to %r failed", subscription.resource.name)
 

@@ -73,7 +73,6 @@ def read(fn: Callable[..., Any]) -> Handler:
     where = place_of(fn)
     if any(inspect.isasyncgenfunction(layer) for layer in layers):
         raise RegistrationError(f"{where}: an async generator gives no output; return a list, or report with progress")
-    is_async = any(inspect.iscoroutinefunction(layer) for layer in layers)
     signature = _signature(fn, where)
     namespaces = _namespaces(innermost)
     bound = {name for layer in layers if isinstance(layer, functools.partial) for name in layer.keywords}
@@ -91,10 +90,10 @@ def read(fn: Callable[..., Any]) -> Handler:
             continue
         if context is not None:
             raise RegistrationError(f"{where}: {context!r} and {parameter.name!r} both take the context; keep one")
-        _check_context(kinds, parameter.name, is_async, where)
+        _check_context(kinds, parameter.name, is_async(fn), where)
         context = parameter.name
     returns = fn if inspect.isclass(fn) else _return(signature, namespaces, where)
-    return Handler(where, is_async, tuple(parameters), context, returns)
+    return Handler(where, is_async(fn), tuple(parameters), context, returns)
 
 
 def return_annotation(fn: Callable[..., Any]) -> Any:
@@ -108,6 +107,11 @@ def return_annotation(fn: Callable[..., Any]) -> Any:
     except (TypeError, ValueError):
         return UNSET
     return _return(signature, _namespaces(_layers(fn)[-1]), place_of(fn))
+
+
+def is_async(fn: Callable[..., Any]) -> bool:
+    """Whether `fn`, or what it wraps, is an `async def`."""
+    return any(inspect.iscoroutinefunction(layer) for layer in _layers(fn))
 
 
 def place_of(fn: Callable[..., Any]) -> str:

@@ -1,0 +1,259 @@
+"""Resources: read, followed, published, cleaned up (Tesseron 1.2 §7)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from tesseron_py.app import Tesseron
+from tesseron_py.errors import ActionError, RegistrationError
+
+from .fake_gateway import FakeGateway, serving
+
+
+class Stats(BaseModel):
+    open: int
+
+
+async def subscribe(gateway: FakeGateway, name: str, id: str = "sub-1") -> dict[str, Any]:
+    await gateway.send(id=id, method="resources/subscribe", params={"name": name, "subscriptionId": id})
+    return await gateway.recv()
+
+
+async def unsubscribe(gateway: FakeGateway, id: str = "sub-1") -> dict[str, Any]:
+    await gateway.send(id=9, method="resources/unsubscribe", params={"subscriptionId": id})
+    return await gateway.recv()
+
+
+async def test_a_resource_is_read_with_def_and_async_def() -> None:
+    app = Tesseron("shop")
+
+    async def read_cart() -> list[str]:
+        """What is in the cart."""
+        return ["A1"]
+
+    app.resource("cart").read(read_cart)
+    stats = app.resource("stats").describe("Counters").output(Stats).read(lambda: Stats(open=3))
+    async with serving(app) as gateway:
+        cart_entry, stats_entry = gateway.hello["params"]["resources"]
+        assert cart_entry["description"] == "What is in the cart."
+        assert cart_entry["outputSchema"]["type"] == "array"
+        assert stats_entry["outputSchema"]["required"] == ["open"]
+        await gateway.send(id=1, method="resources/read", params={"name": "cart"})
+        assert await gateway.recv() == {"jsonrpc": "2.0", "id": 1, "result": {"value": ["A1"]}}
+        await gateway.send(id=2, method="resources/read", params={"name": "stats"})
+        assert (await gateway.recv())["result"] == {"value": {"open": 3}}
+    assert repr(stats) == "<Resource stats>"
+
+
+async def test_a_read_that_fails_answers_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    app = Tesseron("shop")
+
+    def broken() -> None:
+        raise ValueError("disk on fire")
+
+    def locked() -> None:
+        raise ActionError("Cart is locked", data=1)
+
+    app.resource("broken").read(broken)
+    app.resource("locked").read(locked)
+    app.resource("object").read(object)
+    async with serving(app) as gateway:
+        for name, code, says in (
+            ("broken", -32005, "disk on fire"),
+            ("locked", -32005, "Cart is locked"),
+            ("object", -32005, "cannot go on the wire"),
+            ("none", -32003, "none"),
+        ):
+            await gateway.send(id=1, method="resources/read", params={"name": name})
+            error = (await gateway.recv())["error"]
+            assert error["code"] == code
+            assert says in error["message"]
+        await gateway.send(id=1, method="resources/read", params={})
+        assert (await gateway.recv())["error"]["code"] == -32602
+    assert "disk on fire" in caplog.text
+
+
+async def test_a_published_value_reaches_every_subscriber_after_the_acknowledgement() -> None:
+    app = Tesseron("shop")
+    stats = app.resource("stats").read(lambda: 0)
+    stats.publish("nobody hears this")
+    async with serving(app) as gateway:
+        assert await subscribe(gateway, "stats", "sub-1") == {"jsonrpc": "2.0", "id": "sub-1", "result": None}
+        assert (await subscribe(gateway, "stats", "sub-2"))["result"] is None
+        await anyio.to_thread.run_sync(stats.publish, Stats(open=1))
+        updates = [await gateway.recv() for _ in range(2)]
+        assert [update["method"] for update in updates] == ["resources/updated"] * 2
+        assert [update["params"] for update in updates] == [
+            {"subscriptionId": "sub-1", "value": {"open": 1}},
+            {"subscriptionId": "sub-2", "value": {"open": 1}},
+        ]
+        assert (await unsubscribe(gateway, "sub-1"))["result"] is None
+        assert (await unsubscribe(gateway, "unknown"))["result"] is None
+        stats.publish(2)
+        assert (await gateway.recv())["params"] == {"subscriptionId": "sub-2", "value": 2}
+        await gateway.nothing_comes()
+
+
+async def test_a_subscriber_that_is_behind_gets_the_newest_value_only() -> None:
+    app = Tesseron("shop")
+    stats = app.resource("stats").read(lambda: 0)
+    async with serving(app) as gateway:
+        await subscribe(gateway, "stats")
+        for number in range(1000):
+            stats.publish(number)
+        values = [(await gateway.recv())["params"]["value"]]
+        while values[-1] != 999:
+            values.append((await gateway.recv())["params"]["value"])
+        assert len(values) <= 3
+        assert values == sorted(values)
+
+
+async def test_a_value_that_cannot_go_on_the_wire_is_logged_and_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    app = Tesseron("shop")
+    stats = app.resource("stats").read(lambda: 0)
+    async with serving(app) as gateway:
+        await subscribe(gateway, "stats")
+        stats.publish(object())
+        stats.publish("x" * 9_000_000)
+        stats.publish("fine")
+        assert (await gateway.recv())["params"]["value"] == "fine"
+    assert caplog.text.count("A value of resource 'stats' cannot be sent") == 2
+
+
+class Source:
+    """A source of values that counts its starts and stops."""
+
+    def __init__(self) -> None:
+        self.emit: Callable[[Any], None] | None = None
+        self.stopped = threading.Semaphore(0)
+        self.stops = 0
+
+    def start(self, emit: Callable[[Any], None]) -> Callable[[], None]:
+        self.emit = emit
+        emit("first")
+        return self.stop
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.stopped.release()
+
+    async def wait_stopped(self) -> None:
+        assert await anyio.to_thread.run_sync(lambda: self.stopped.acquire(timeout=5))
+
+
+async def test_a_source_is_started_with_the_subscription_and_stopped_once_on_unsubscribe() -> None:
+    app, source = Tesseron("shop"), Source()
+    app.resource("route").read(lambda: "/").subscribe(source.start)
+    async with serving(app) as gateway:
+        assert (await subscribe(gateway, "route"))["result"] is None
+        assert (await gateway.recv())["params"]["value"] == "first"
+        assert source.emit is not None
+        await anyio.to_thread.run_sync(source.emit, "second")
+        assert (await gateway.recv())["params"]["value"] == "second"
+        await unsubscribe(gateway)
+        await source.wait_stopped()
+        await unsubscribe(gateway)
+        source.emit("too late")
+        await gateway.nothing_comes()
+    assert source.stops == 1
+
+
+async def test_a_source_is_stopped_once_when_the_connection_ends() -> None:
+    app, source = Tesseron("shop"), Source()
+    app.resource("route").subscribe(source.start).read(lambda: "/")
+    async with serving(app) as gateway:
+        await subscribe(gateway, "route")
+        await gateway.channel.aclose()
+        await source.wait_stopped()
+    assert source.stops == 1
+
+
+async def test_a_source_is_stopped_once_when_the_resource_is_removed() -> None:
+    app, source = Tesseron("shop"), Source()
+    app.resource("route").subscribe(source.start).read(lambda: "/")
+    async with serving(app) as gateway:
+        await subscribe(gateway, "route")
+        app.remove_resource("route")
+        await source.wait_stopped()
+    assert source.stops == 1
+    with pytest.raises(KeyError):
+        app.remove_resource("route")
+
+
+async def test_sources_may_be_async_and_give_nothing_to_stop() -> None:
+    app = Tesseron("shop")
+    stopped = anyio.Event()
+
+    async def start(emit: Callable[[Any], None]) -> Callable[[], Any]:
+        emit(1)
+
+        async def stop() -> None:
+            stopped.set()
+
+        return stop
+
+    app.resource("one").read(lambda: 0).subscribe(start)
+    app.resource("two").read(lambda: 0).subscribe(lambda emit: None)
+    async with serving(app) as gateway:
+        await subscribe(gateway, "one", "sub-1")
+        assert (await gateway.recv())["params"]["value"] == 1
+        await subscribe(gateway, "two", "sub-2")
+        await unsubscribe(gateway, "sub-1")
+        await unsubscribe(gateway, "sub-2")
+        with anyio.fail_after(5):
+            await stopped.wait()
+
+
+async def test_a_source_that_fails_refuses_the_subscription(caplog: pytest.LogCaptureFixture) -> None:
+    app = Tesseron("shop")
+
+    def broken(emit: Callable[[Any], None]) -> None:
+        raise ValueError("no router")
+
+    def fail() -> None:
+        raise ValueError("clean-up broke")
+
+    app.resource("broken").read(lambda: 0).subscribe(broken)
+    app.resource("messy").read(lambda: 0).subscribe(lambda emit: fail)
+    async with serving(app) as gateway:
+        error = (await subscribe(gateway, "broken"))["error"]
+        assert (error["code"], error["message"]) == (-32005, "no router")
+        assert (await subscribe(gateway, "messy"))["result"] is None
+        await unsubscribe(gateway)
+    assert "clean-up broke" in caplog.text
+
+
+async def test_what_cannot_be_followed_is_refused() -> None:
+    app = Tesseron("shop")
+    app.resource("fixed").subscribable(False).read(lambda: 0)
+    app.resource("stats").read(lambda: 0)
+    async with serving(app) as gateway:
+        error = (await subscribe(gateway, "fixed"))["error"]
+        assert (error["code"], error["message"]) == (-32003, "Resource not subscribable: fixed")
+        assert (await subscribe(gateway, "none"))["error"]["code"] == -32003
+        await subscribe(gateway, "stats", "sub-1")
+        assert (await subscribe(gateway, "stats", "sub-1"))["error"]["code"] == -32602
+        await gateway.send(id=1, method="resources/subscribe", params={"name": "stats"})
+        assert (await gateway.recv())["error"]["code"] == -32602
+
+
+def test_a_resource_that_cannot_be_declared_says_why() -> None:
+    app = Tesseron("shop")
+    app.resource("taken").read(lambda: 0)
+    for declare, says in (
+        (lambda: app.resource("").read(lambda: 0), "name"),
+        (lambda: app.resource("x").read(7), "takes a function"),  # type: ignore[arg-type]
+        (lambda: app.resource("x").read(lambda needed: 0), "needs arguments"),  # type: ignore[arg-type, misc]
+        (lambda: app.resource("taken").read(lambda: 0), "already"),
+        (lambda: app.resource("x").output(object()).read(lambda: 0), "no JSON Schema"),
+        (lambda: app.resource("y").read(lambda: 0).subscribe(7), "takes a function"),  # type: ignore[arg-type]
+        (lambda: app.resource("z").subscribable(False).read(lambda: 0).subscribe(print), "subscribable"),
+    ):
+        with pytest.raises(RegistrationError, match=says):
+            declare()
