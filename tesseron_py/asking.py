@@ -42,9 +42,11 @@ class Asking(Coroutine[Any, Any, T_co], Generic[T_co]):
     @overload
     def throw(self, kind: BaseException, value: None = None, trace: TracebackType | None = None, /) -> Any: ...
     def throw(self, kind: Any, value: Any = None, trace: Any = None, /) -> Any:
-        if value is None and trace is None:
-            return self._coroutine.throw(kind)
-        return self._coroutine.throw(kind, value, trace)
+        # Callers may use the three arguments that generators took before Python 3.12; the coroutine gets one.
+        error = value if isinstance(value, BaseException) else kind
+        if isinstance(error, type):
+            error = error() if value is None else error(value)
+        return self._coroutine.throw(error if trace is None else error.with_traceback(trace))
 
     def close(self) -> None:
         self._coroutine.close()

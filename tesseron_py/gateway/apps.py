@@ -89,8 +89,9 @@ APPROVE: Mapping[str, Any] = {
 """What a confirm asks of the person: some clients cannot submit an empty form, and one approves it by itself."""
 
 MAX_OUTBOX = 1024
-"""Messages that wait for an app that does not read; above, its connection is dropped."""
+"""Messages that may wait for an app that does not read: above, calls fail; at twice that, its connection is dropped."""
 MAX_OUTBOX_BYTES = 64 * 1024 * 1024
+"""Characters that may wait for an app that does not read; above, its connection is dropped."""
 SAMPLE_TOKENS = 1024
 """`maxTokens` of a sampling request that names none; MCP requires one."""
 
@@ -192,10 +193,10 @@ class ConnectedApp:
     def _end(self, reason: str) -> None:
         self._closing = True
         self._outbox_wakes.set()
-        self._peer.close(TransportClosed("The connection to the app is closed"))
         name = self.info.name if self.info is not None else "the app"
         for call in list(self._calls.values()):
             call.invocation.lose(f"The connection to {name} ended while it ran the action ({reason})")
+        self._peer.close(TransportClosed(f"The connection to {name} is closed"))
         self._calls.clear()
         self._subscriptions.clear()
         self._subscribers.clear()
@@ -222,8 +223,8 @@ class ConnectedApp:
     def _send(self, text: str | None) -> None:
         if text is None or self._closing:
             return
-        if len(self._outbox) >= MAX_OUTBOX or self._outbox_bytes + len(text) > MAX_OUTBOX_BYTES:
-            logger.warning("An app reads too slowly: %d messages wait for it; its connection is dropped", MAX_OUTBOX)
+        if len(self._outbox) >= 2 * MAX_OUTBOX or self._outbox_bytes + len(text) > MAX_OUTBOX_BYTES:
+            logger.warning("%d messages wait for an app that does not read; it is dropped", len(self._outbox))
             self._outbox.clear()
             self.close()
             return
@@ -525,6 +526,12 @@ class ConnectedApp:
         except TooLarge as problem:
             self._peer.forget(call)
             invocation.finish(Failed(InvalidParams(f"The arguments cannot be sent to the app: {problem}")))
+            return None
+        if len(self._outbox) >= MAX_OUTBOX:
+            self._peer.forget(call)
+            invocation.finish(
+                Failed(InternalError(f"{len(self._outbox)} messages wait for the app, which does not read"))
+            )
             return None
         invocation.then(lambda _: self._peer.forget(call))
         self._send(call.text)
