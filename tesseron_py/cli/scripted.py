@@ -1,0 +1,164 @@
+"""The agent that a script drives: runs directives in order, and answers questions from what the script has queued.
+
+A result is printed as one JSON value on one line of stdout: a call's `structuredContent` where there is one; else what
+its single text block says, as JSON if it is JSON and as a string if not; else the list of content blocks. A resource's
+contents likewise. Everything else goes to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections import deque
+from typing import Any, TextIO, TypeAlias
+
+import anyio
+
+from ..invocation import Accept, Cancel, Decline
+from ..jsontext import encode
+from ..mcp.client import ClientError, McpClient, McpError, Question, Transport, TransportEnded, value_of
+from .failure import Failure
+from .lines import Lines
+from .plain import plain, plain_json
+from .script import Call, Directive, Queue, Read, Wait, parse
+
+_Queued: TypeAlias = Accept | Decline | Cancel
+
+
+async def play(transport: Transport, results: TextIO, *, elicit: bool, timeout: float | None) -> int | Failure:
+    """Connect, run the script on stdin to its end, and hang up.
+
+    Args:
+        transport: How to reach the server.
+        results: Where each result goes, as one line.
+        elicit: Declare that questions are answered.
+        timeout: Seconds for each call, or `None`.
+
+    Returns:
+        The exit code: 1 when a call failed, else 0; or the failure that ended the script early.
+    """
+    answers = QueuedAnswers()
+    try:
+        async with McpClient(
+            transport,
+            answer=answers.answer if elicit else None,
+            url=elicit,
+            name="tesseron-py agent",
+            timeout=timeout,
+        ) as client:
+            return await _Player(client, answers, results).run()
+    except ClientError as error:
+        return Failure(str(error))
+    except Failure as failure:
+        return failure
+
+
+class QueuedAnswers:
+    """The answers to questions that are still to come, in order; when there is none, the question is cancelled."""
+
+    def __init__(self) -> None:
+        self._queue: deque[_Queued] = deque()
+
+    def put(self, answer: _Queued) -> None:
+        """Queue `answer`."""
+        self._queue.append(answer)
+
+    async def answer(self, question: Question) -> _Queued:
+        """The next answer; says on stderr what was asked and what is answered.
+
+        A question with nothing to see in it is cancelled and takes no answer: nobody could have decided.
+        """
+        shown = question.message if question.url is None else f"{question.message} {question.url}"
+        answer: _Queued
+        if not _is_visible(question.message):
+            answer, why = Cancel("nothing was asked"), " (the question is blank)"
+        elif self._queue:
+            answer, why = self._queue.popleft(), ""
+        else:
+            answer, why = Cancel("no answer is queued"), " (no answer is queued)"
+        print(f"? {plain(shown)}\n  answered: {_said(answer)}{why}", file=sys.stderr, flush=True)
+        return answer
+
+
+def _is_visible(text: str) -> bool:
+    return any(unicodedata.category(char)[0] not in "CZ" for char in text)
+
+
+def _said(answer: _Queued) -> str:
+    match answer:
+        case Accept(content):
+            return f"accept {plain_json(encode(content))}"
+        case Decline():
+            return "decline"
+        case Cancel():
+            return "cancel"
+
+
+class _Player:
+    """Does what the lines of a script say, one after the other."""
+
+    def __init__(self, client: McpClient, answers: QueuedAnswers, results: TextIO) -> None:
+        self._client = client
+        self._answers = answers
+        self._results = results
+
+    async def run(self) -> int:
+        lines, number, failed = Lines(), 0, False
+        while (line := await _next(lines, number + 1)) is not None:
+            number += 1
+            if (directive := parse(line, number)) is not None and not await self._do(directive):
+                failed = True
+        return 1 if failed else 0
+
+    async def _do(self, directive: Directive) -> bool:
+        """Do what one line says; `False` when a call failed."""
+        match directive:
+            case Wait(seconds):
+                await anyio.sleep(seconds)
+                return True
+            case Queue(answer):
+                self._answers.put(answer)
+                return True
+            case Call(tool):
+                what = f"@{tool}"
+            case Read(uri):
+                what = f"read {uri}"
+        try:
+            print(plain_json(encode(await self._value(directive))), file=self._results, flush=True)
+        except TransportEnded as error:
+            raise Failure(str(error)) from error
+        except McpError as error:
+            _complain(what, error.message, error.code, error.data)
+        except (ClientError, ValueError) as error:
+            _complain(what, str(error))
+        else:
+            return True
+        return False
+
+    async def _value(self, directive: Call | Read) -> Any:
+        if isinstance(directive, Read):
+            return value_of(await self._client.read(directive.uri))
+        result = await self._client.call(directive.tool, directive.arguments)
+        if result.is_error:
+            raise McpError(result.code or 0, result.text or "the tool failed and does not say why", result.data)
+        return result.value
+
+
+async def _next(lines: Lines, number: int) -> str | None:
+    try:
+        line = await anext(lines, None)
+        # A file that an editor on Windows saved may begin with a byte order mark.
+        return None if line is None else line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except ValueError as error:
+        raise Failure(f"line {number}: not a line of UTF-8 text: {error}", 2) from error
+
+
+def _complain(what: str, message: str, code: int = 0, data: Any = None) -> None:
+    line = f"error: {plain(what)}: {plain(message)}"
+    if code:
+        line += f" ({code})"
+    try:
+        line += "" if data is None else f" {plain_json(encode(data))}"
+    except ValueError:  # nested deeper than we would send it; the message stands without
+        pass
+    print(line, file=sys.stderr, flush=True)

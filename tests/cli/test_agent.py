@@ -1,0 +1,336 @@
+"""`tesseron-py agent`, the real executable, with real servers: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOREIGN = Path(__file__).parents[1] / "mcp" / "foreign_server.py"
+STDIO = shlex.join([sys.executable, "-W", "ignore", str(FOREIGN), "stdio"])
+PATIENCE = 60
+
+RAW = """
+import json, os, sys, time
+def answer(**outcome):
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **outcome}), flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "initialize":
+        sys.stderr.write("declared " + json.dumps(request["params"]["capabilities"]) + "\\n")
+        answer(result={"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "raw"}})
+    elif request["method"] == "tools/call":
+        name, given = request["params"]["name"], request["params"]["arguments"]
+        if name == "die":
+            os._exit(5)
+        if name == "slow":
+            sys.stderr.write("slow\\n"); sys.stderr.flush(); continue
+        if name == "error":
+            answer(error=given)
+        elif name == "tesseron__claim_session":
+            answer(result={"content": [], "structuredContent": {"claimed": given["code"]}})
+        else:
+            answer(result=given)
+"""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tesseron_py", "agent", *arguments]
+
+
+def raw() -> tuple[str, str]:
+    """The options that start a server which answers a call with its own arguments."""
+    return "--stdio", shlex.join([sys.executable, "-c", RAW])
+
+
+def agent(script: str | bytes, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    data = script.encode() if isinstance(script, str) else script
+    done = subprocess.run(
+        command(*arguments), input=data, capture_output=True, timeout=PATIENCE, check=False, **options
+    )
+    assert b"Traceback" not in done.stderr
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def values(done: subprocess.CompletedProcess[str]) -> list[Any]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@contextmanager
+def foreign_http() -> Iterator[str]:
+    server = [sys.executable, "-W", "ignore", str(FOREIGN), "http"]
+    with subprocess.Popen(server, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        finally:
+            process.terminate()
+
+
+DAY = """\
+# a working day
+elicit-accept {"warehouse": "W-7"}
+elicit-decline
+
+@echo {"text": "snow \\u2603 \\ud83d\\ude00 \\u001b[2J \\u2028"}
+@add {"a": 1, "b": 2}
+wait 10ms
+@ask {"question": "Which\\u001b[2J?"}
+@ask {"question": "And now?"}
+@ask {"question": "Once more?"}
+@blocks
+read foreign://stats
+read foreign://motto
+@ask_url"""
+
+
+@pytest.fixture(params=["stdio", "http"])
+def where(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    if request.param == "stdio":
+        yield ["--stdio", STDIO]
+    else:
+        with foreign_http() as url:
+            yield ["--url", url]
+
+
+def test_a_working_day_with_an_official_server(where: list[str]) -> None:
+    done = agent(DAY, *where, "--elicit", env={**os.environ, "PYTHONIOENCODING": "cp1252"})  # row 81
+    assert values(done) == [
+        "snow \u2603 \U0001f600 \x1b[2J \u2028",
+        {"sum": 3},
+        "accept:W-7",
+        "decline:",
+        "cancel:",
+        [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+        {"open": 3},
+        "Ask first",
+        "cancel",
+    ]
+    assert "\u2603" in done.stdout
+    assert done.stderr == (
+        "? Which\\x1b[2J?\n"
+        '  answered: accept {"warehouse":"W-7"}\n'
+        "? And now?\n"
+        "  answered: decline\n"
+        "? Once more?\n"
+        "  answered: cancel (no answer is queued)\n"
+        "? Sign in https://example.test/login\n"
+        "  answered: cancel (no answer is queued)\n"
+    )
+    assert done.returncode == 0
+
+
+def test_calls_that_fail_are_errors_and_the_script_goes_on(where: list[str]) -> None:
+    done = agent('@fail\n@ask {"question": "?"}\nread foreign://no\n@add {"a":1,"b":1}\n', *where)
+    assert values(done) == [{"sum": 2}]
+    fail, ask, read = done.stderr.splitlines()
+    assert fail.startswith("error: @fail: ")
+    assert "The cart is locked" in fail
+    assert ask.startswith("error: @ask: ")  # the capability was not declared
+    assert read.startswith("error: read foreign://no: ")
+    assert done.returncode == 1
+
+
+# What is declared, sent and printed
+
+
+@pytest.mark.parametrize(("options", "declared"), [([], {}), (["--elicit"], {"elicitation": {"form": {}, "url": {}}})])
+def test_asking_is_declared_only_when_wanted(options: list[str], declared: dict[str, Any]) -> None:
+    done = agent("", *raw(), *options)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"declared {json.dumps(declared)}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("claim ABCD-EF", {"claimed": "ABCD-EF"}),
+        ('@x {"content": [{"type": "text", "text": "7"}], "structuredContent": {"n": 8}}', {"n": 8}),
+        ('@x {"content": [{"type": "text", "text": "7.5"}]}', 7.5),
+        ('@x {"content": [{"type": "text", "text": "null"}]}', None),
+        ('@x {"content": [{"type": "text", "text": "words"}]}', "words"),
+        ('@x {"content": [{"type": "image", "data": "aGk="}]}', [{"type": "image", "data": "aGk="}]),
+        ("@x", []),
+    ],
+)
+def test_each_result_is_one_json_value_on_a_line(line: str, value: Any) -> None:
+    done = agent(line, *raw())
+    assert values(done) == [value]
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('@error {"code": -32602, "message": "Unknown\\u001b[2J tool", "data": {"x": 1}}',
+         'error: @error: Unknown\\x1b[2J tool (-32602) {"x":1}'),
+        ('@x {"isError": true, "content": [{"type": "text", "text": "locked"}], '
+         '"structuredContent": {"code": -32005, "data": [1]}}',
+         "error: @x: locked (-32005) [1]"),
+        ('@x {"isError": true}', "error: @x: the tool failed and does not say why"),
+    ],
+)  # fmt: skip
+def test_a_failed_call_says_why_on_stderr(line: str, says: str) -> None:
+    done = agent(f"{line}\n@x\n", *raw())
+    assert done.stderr.splitlines()[1:] == [says]
+    assert values(done) == [[]]
+    assert done.returncode == 1
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_the_script_goes_on() -> None:
+    done = agent("@slow\n@x\n", *raw(), "--timeout", "2s")
+    assert done.stderr.splitlines()[1:] == ["slow", "error: @slow: tools/call slow: no answer within 2 s"]
+    assert values(done) == [[]]
+    assert done.returncode == 1
+
+
+# How it ends
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("@x\nnonsense\n@x\n", "error: line 2: unknown directive 'nonsense'"),
+        ("@x\n\n# c\n@x {\n@x\n", "error: line 4: what follows @x is not JSON"),
+        (b"@x\n\xff\xfe\n@x\n", "error: line 2: not a line of UTF-8 text"),
+    ],
+)
+def test_a_malformed_line_ends_it_at_once_and_is_named(script: str | bytes, says: str) -> None:
+    done = agent(script, *raw())
+    assert values(done) == [[]]
+    assert says in done.stderr
+    assert done.returncode == 2
+
+
+def test_a_script_may_begin_with_a_byte_order_mark_and_end_lines_as_windows_does() -> None:
+    done = agent(b"\xef\xbb\xbf@x\r\n# c\r\n@x\r\n", *raw())
+    assert (values(done), done.returncode) == ([[], []], 0)
+
+
+def test_a_server_that_dies_ends_it_and_is_told_how() -> None:
+    done = agent("@x\n@die\n@x\n", *raw())
+    assert values(done) == [[]]
+    assert done.stderr.splitlines()[1:] == ["error: The server process exited with code 5"]
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--stdio", "tesseron-no-such-command"], "error: Cannot start the server: there is no command"),
+        (["--stdio", shlex.join([sys.executable, "-c", ""])], "error: The server process exited with code 0"),
+        (["--url", "http://127.0.0.1:1/mcp"], "error: Cannot connect to http://127.0.0.1:1/mcp"),
+        (["--stdio", shlex.join([sys.executable, "-c", "import time; time.sleep(60)"]), "--timeout", "0.3"],
+         "error: initialize: no answer within 0.3 s"),
+        (["--app", "no_such_module:app"], "error: no_such_module:app: there is no module 'no_such_module'"),
+        (["--app", "json:loads"], "error: --app: function is no Tesseron app"),
+    ],
+)  # fmt: skip
+def test_a_server_that_cannot_be_reached_is_one_clear_line(arguments: list[str], says: str) -> None:
+    done = agent("@x\n", *arguments)
+    assert done.stdout == ""
+    assert done.stderr.startswith(says)
+    assert len(done.stderr.splitlines()) == 1
+    assert done.returncode in (1, 2)
+
+
+def test_lines_are_run_as_they_come() -> None:
+    with subprocess.Popen(
+        command(*raw()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        for n in range(3):
+            process.stdin.write(f'@x {{"structuredContent": {{"n": {n}}}}}\n'.encode())
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline()) == {"n": n}  # while the script goes on
+        process.stdin.close()
+        assert process.wait() == 0
+        timer.cancel()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("script", ["", "@slow\n", "wait 60s\n"])
+def test_ctrl_c_exits_130_without_a_traceback(script: str) -> None:
+    with subprocess.Popen(
+        command(*raw()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        process.stdin.write(script.encode())
+        process.stdin.flush()
+        awaited = b"slow" if "slow" in script else b"declared"
+        while not process.stderr.readline().startswith(awaited):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr.read() == b""
+        timer.cancel()
+
+
+# An app in the same process
+
+APP = """
+import json
+from contextlib import asynccontextmanager
+import anyio
+from tesseron_py.bindings.channel import Closed
+from tesseron_py.bindings.memory import pair
+
+print("importing prints")
+
+class App:
+    @asynccontextmanager
+    async def _memory_endpoint(self):
+        here, there = pair()
+        async def serve():
+            while True:
+                try:
+                    request = json.loads(await there.receive())
+                except Closed:
+                    return
+                print("the app prints")
+                result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "fake"}}
+                if request["method"] == "tools/call":
+                    result = {"content": [], "structuredContent": request["params"]["arguments"]}
+                if "id" in request:
+                    await there.send(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve)
+            yield here
+            tasks.cancel_scope.cancel()
+
+app = App()
+def make_app(): return App()
+"""
+
+
+@pytest.mark.parametrize("target", ["local_app:app", "local_app:make_app()"])
+def test_an_app_is_served_in_the_same_process_and_its_prints_are_no_results(target: str, tmp_path: Path) -> None:
+    (tmp_path / "local_app.py").write_text(APP)
+    done = agent('@x {"a": 1}\n', "--app", target, cwd=tmp_path)
+    assert values(done) == [{"a": 1}]
+    assert done.stderr.splitlines()[0] == "importing prints"
+    assert "the app prints" in done.stderr
+    assert done.returncode == 0
+
+
+def test_a_failure_passes_through_the_apps_own_context_managers(tmp_path: Path) -> None:
+    (tmp_path / "local_app.py").write_text(APP)
+    done = agent("nonsense\n", "--app", "local_app:app", cwd=tmp_path)
+    assert "error: line 1: unknown directive 'nonsense'" in done.stderr
+    assert done.returncode == 2
