@@ -105,6 +105,7 @@ class _Inliner:
         if not isinstance(types, list):
             return
         del written["type"]
+        types = [kind for kind in types if isinstance(kind, str)]
         if not self._keep_null and types != ["null"]:
             types = [kind for kind in types if kind != "null"]
         if len(types) == 1:
@@ -129,7 +130,7 @@ class _Inliner:
                 written["required"] = kept
 
     def _says_null(self, properties: Any, name: object) -> bool:
-        schema = properties.get(name) if isinstance(properties, Mapping) else None
+        schema = properties.get(name) if isinstance(properties, Mapping) and isinstance(name, str) else None
         return schema is not None and self._references.nullability(schema) is Nullability.YES
 
 

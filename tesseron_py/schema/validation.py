@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..jsontext import decode, encode
 from .corrections import Corrections
-from .issues import Issue, Mismatch, Path, issues_of, shortened
+from .issues import Issue, Mismatch, issues_of, shortened
 
 
 class JsonValidator:
@@ -31,7 +31,7 @@ class JsonValidator:
         show: Whether messages may show the values that came.
     """
 
-    __slots__ = ("_corrections", "_extra", "_noun", "_published", "_show", "_validate")
+    __slots__ = ("_corrections", "_extra", "_is_open", "_noun", "_published", "_show", "_validate")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class JsonValidator:
         self._corrections = Corrections(document)
         self._published = published
         self._extra: Any = "forbid" if refuse_unknown else None
+        self._is_open = refuse_unknown and _holds_open(published)
         self._noun = noun
         self._show = show
 
@@ -68,31 +69,41 @@ class JsonValidator:
         try:
             value = self._validate(text, strict=True, extra=self._extra)
         except ValidationError as error:
-            value = self._second_opinion(error, text, raw, issues or [])
+            found = self._issues(error, raw)
+            if not self._is_open:
+                raise Mismatch([*(issues or ()), *found]) from error
+            # pydantic's switch refuses unknown fields of models that allow them, too. Those go through; with unions
+            # one refusal brings others along, so what else is wrong shows only without the switch.
+            issues = [*(issues or ()), *(issue for issue in found if self._is_unknown(issue))]
+            try:
+                value = self._validate(text, strict=True)
+            except ValidationError as again:
+                issues += [issue for issue in self._issues(again, raw) if issue not in issues]
         if issues:
             raise Mismatch(issues)
         return value
 
-    def _second_opinion(self, error: ValidationError, text: str, raw: Any, issues: list[Issue]) -> Any:
-        """pydantic's own switch for unknown fields overrides models that allow them; they are let through here."""
-        issues = issues + self._issues(error, raw, tolerant=True)
-        if issues:
-            raise Mismatch(issues) from error
-        try:
-            return self._validate(text, strict=True)
-        except ValidationError as again:
-            raise Mismatch(self._issues(again, raw, tolerant=False)) from again
+    def _issues(self, error: ValidationError, raw: Any) -> list[Issue]:
+        issues = issues_of(error, raw, noun=self._noun, show=self._show)
+        return [
+            issue
+            if issue.unknown is None
+            else replace(issue, message=issue.message + _suggestion(issue.unknown, self._places(issue)))
+            for issue in issues
+        ]
 
-    def _issues(self, error: ValidationError, raw: Any, *, tolerant: bool) -> list[Issue]:
-        issues: list[Issue] = []
-        for issue in issues_of(error, raw, noun=self._noun, show=self._show):
-            if issue.unknown is not None:
-                places = _places(self._published, issue.path[:-1])
-                if tolerant and any(_is_open(place) for place in places):
-                    continue
-                issue = replace(issue, message=issue.message + _suggestion(issue.unknown, places))
-            issues.append(issue)
-        return issues
+    def _is_unknown(self, issue: Issue) -> bool:
+        """Whether a field is one that nothing at its place knows or allows."""
+        return issue.unknown is not None and not any(
+            _is_open(place) or issue.unknown in place.get("properties", ()) for place in self._places(issue)
+        )
+
+    def _places(self, issue: Issue) -> list[Mapping[str, Any]]:
+        """The published schemas that may describe the object an unknown field is in: several below a union."""
+        places = _alternatives(self._published)
+        for step in issue.path[:-1]:
+            places = [each for place in places for each in _alternatives(_below(place, step))]
+        return places
 
 
 def _holds_float(value: Any) -> bool:
@@ -101,14 +112,6 @@ def _holds_float(value: Any) -> bool:
         if kind is float or ((kind is dict or kind is list) and _holds_float(item)):
             return True
     return False
-
-
-def _places(schema: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
-    """The schemas that may describe the value at `path`: more than one below a union."""
-    places = _alternatives(schema)
-    for step in path:
-        places = [each for place in places for each in _alternatives(_below(place, step))]
-    return places
 
 
 def _alternatives(schema: object) -> list[Mapping[str, Any]]:
@@ -128,11 +131,18 @@ def _below(schema: Mapping[str, Any], step: str | int) -> object:
 
 
 def _is_open(schema: Mapping[str, Any]) -> bool:
-    return schema.get("additionalProperties", False) is not False
+    return "properties" in schema and schema.get("additionalProperties", False) is not False
+
+
+def _holds_open(schema: object) -> bool:
+    """Whether anything in a schema takes fields it does not name (`extra="allow"`)."""
+    if isinstance(schema, Mapping):
+        return _is_open(schema) or any(map(_holds_open, schema.values()))
+    return isinstance(schema, list) and any(map(_holds_open, schema))
 
 
 def _suggestion(name: str, places: list[Mapping[str, Any]]) -> str:
-    known = [each for place in places for each in place.get("properties", ())]
+    known = list(dict.fromkeys(each for place in places for each in place.get("properties", ())))
     close = get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {shortened(close[0])}?"
