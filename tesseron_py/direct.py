@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextvars
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 
 from ._version import __version__
-from .bindings.memory import pair
+from .bindings.channel import Closed
+from .bindings.memory import MemoryChannel, pair
 from .gateway.apps import ConfirmForm
 from .gateway.gateway import Gateway
 from .host.session import Session
 from .lifespan import RunningLifespan
 from .mcp.provider import ServerInfo
+from .mcp.stdio import serve
 
 if TYPE_CHECKING:
     from .app import Tesseron
@@ -101,3 +104,22 @@ class DirectServer(Gateway):
             if self._lifespan is not None:
                 await self._lifespan.leave()
         await super().aclose()
+
+
+@asynccontextmanager
+async def memory_endpoint(app: Tesseron) -> AsyncIterator[MemoryChannel]:
+    """An app as an MCP server at the other end of a memory pipe: what comes is the client's end.
+
+    Raises:
+        Exception: What the app's lifespan raised.
+    """
+    server = DirectServer(app)
+    here, there = pair(limit=app.limits.line)
+    await server.ready()
+    try:
+        server.home.start(lambda: serve(there, server, closed=Closed), name="MCP server on a memory pipe")
+        yield here
+    finally:
+        with anyio.CancelScope(shield=True):
+            await here.aclose()
+            await server.aclose()

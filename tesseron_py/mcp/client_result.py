@@ -7,6 +7,7 @@ from typing import Any
 
 from ..jsontext import decode
 from .client_errors import BadAnswer
+from .results import STRING_META
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,11 @@ class CallResult:
         """The tool's value.
 
         `structured` where there is one; else what the single text block says, as JSON if it is JSON and as a string if
-        not; else the content list. (A string that reads as JSON cannot be told from JSON here; `text` has it verbatim.)
+        not; else the content list. A string that reads as JSON is told from JSON only where the server marks it, as
+        ours does; `text` has it verbatim.
         """
+        if self.structured is None and self.meta.get(STRING_META) is True:
+            return self.text
         return self.structured if self.structured is not None else value_of(self.content)
 
     @property

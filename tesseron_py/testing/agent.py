@@ -1,0 +1,185 @@
+"""`Agent`: an MCP client with a scripted person, connected to an app in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..direct import memory_endpoint
+from ..gateway.gateway import resource_uri
+from ..invocation import Accept, Cancel, Decline, Log, Progress
+from ..mcp import client as mcp
+from ..mcp.client_transport import PipeTransport
+from ..mcp.provider import Change
+from .answers import Answers, Asked, Prompt, Script, content_of
+
+if TYPE_CHECKING:
+    from ..app import Tesseron
+
+_LEVELS = {"warning": "warn"}
+
+
+class ActionFailed(Exception):
+    """A call failed: `code` and `data` are what the action failed with, `message` what the agent reads."""
+
+    def __init__(self, code: int | None, message: str, data: Any = None) -> None:
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return self.message if self.code is None else f"{self.message} ({self.code})"
+
+
+class Agent:
+    """An agent for tests: an MCP client over a memory pipe, and a person whose answers are scripted.
+
+    The app runs as a direct server, all of it in this process and event loop: validation, gates, questions, timeouts.
+
+    Args:
+        app: The app under test.
+        answers: What the person says, in order: `accept(…)`, `decline()`, `cancel()`, or a function of the question;
+            or one function for all. When none is left the answer is cancel.
+        elicitation: `False` is an agent that cannot ask.
+        sampling: The agent's model: a function from a prompt to text. Without it the agent cannot sample.
+        era: The era of MCP to speak.
+        name: What the agent calls itself.
+
+    Example:
+        ```python
+        async with Agent(app, answers=[accept({"warehouse_id": "WH-7"}), decline()]) as agent:
+            stock = await agent.call("checkStock", {"sku": "A1"})
+        ```
+    """
+
+    def __init__(
+        self,
+        app: Tesseron,
+        answers: Answers = (),
+        *,
+        elicitation: bool = True,
+        sampling: Callable[[str], str | Awaitable[str]] | None = None,
+        era: Literal["legacy"] = "legacy",
+        name: str = "test-agent",
+    ) -> None:
+        if era != "legacy":
+            raise ValueError(f'era is "legacy", not {era!r}')
+        self._app = app
+        self._script = Script(answers)
+        self._elicitation = elicitation
+        self._sampling = sampling
+        self._name = name
+        self._stack = AsyncExitStack()
+        self._client: mcp.McpClient | None = None
+        self.progress: list[Progress] = []
+        """What actions reported, in order."""
+        self.logs: list[Log] = []
+        """What actions logged, in order."""
+        self.changes: list[Change] = []
+        """The changes that the agent was told of: of its lists, and of resources it follows."""
+
+    @property
+    def questions(self) -> list[Asked]:
+        """What the person was asked, in order, each with the answer."""
+        return self._script.asked
+
+    async def __aenter__(self) -> Agent:
+        async with AsyncExitStack() as stack:
+            channel = await stack.enter_async_context(memory_endpoint(self._app))
+            client = mcp.McpClient(
+                PipeTransport(channel),
+                answer=self._answer if self._elicitation else None,
+                on_progress=self._on_progress,
+                on_log=self._on_log,
+                on_change=self.changes.append,
+                name=self._name,
+                sampling=self._sample if self._sampling is not None else None,
+                url=True,
+            )
+            self._client = await stack.enter_async_context(client)
+            await client.request("logging/setLevel", {"level": "debug"})
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    @property
+    def client(self) -> mcp.McpClient:
+        """The MCP client underneath."""
+        if self._client is None:
+            raise RuntimeError("the agent is not connected; write `async with Agent(app) as agent:`")
+        return self._client
+
+    async def call(self, action: str, input: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Any:
+        """Call an action and return its output.
+
+        Args:
+            action: Its name.
+            input: Its input; `None` is none.
+            timeout: Seconds to wait; by default as long as it takes.
+
+        Raises:
+            ActionFailed: It failed; code, message and data are those of its error.
+        """
+        try:
+            result = await self.client.call(action, input, timeout=timeout)
+        except mcp.McpError as error:
+            raise ActionFailed(error.code, error.message, error.data) from error
+        if result.is_error:
+            raise ActionFailed(result.code, result.text, result.data)
+        return result.value
+
+    async def read(self, resource: str) -> Any:
+        """Read a resource by its name.
+
+        Raises:
+            ActionFailed: It cannot be read.
+        """
+        try:
+            return mcp.value_of(await self.client.read(resource_uri(self._app.id, resource)))
+        except mcp.McpError as error:
+            raise ActionFailed(error.code, error.message, error.data) from error
+
+    async def subscribe(self, resource: str) -> None:
+        """Follow a resource; `changes` then tells of its updates."""
+        await self.client.subscribe(resource_uri(self._app.id, resource))
+
+    async def tools(self) -> list[dict[str, Any]]:
+        """The tools, as an MCP client sees them."""
+        return await self.client.tools()
+
+    async def _answer(self, question: mcp.Question) -> Accept | Decline | Cancel:
+        prompt = Prompt(question.message, question.schema, question.call, question.url)
+        answer = await self._script.answer(prompt)
+        match answer.action:
+            case "accept":
+                return Accept(content_of(answer, question.schema))
+            case "decline":
+                return Decline()
+            case "cancel":
+                return Cancel("the script says cancel")
+
+    async def _sample(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        assert self._sampling is not None
+        prompt = "\n".join(str(message["content"].get("text", "")) for message in params["messages"])
+        text = self._sampling(prompt)
+        if not isinstance(text, str):
+            text = await text
+        return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "scripted"}
+
+    def _on_progress(self, progress: mcp.Progress) -> None:
+        self.progress.append(Progress(progress.progress, progress.message))
+
+    def _on_log(self, log: mcp.Log) -> None:
+        level = _LEVELS.get(log.level, log.level)
+        if isinstance(log.data, dict):
+            meta = dict(log.data)
+            self.logs.append(Log(level, str(meta.pop("message", "")), meta))
+        else:
+            self.logs.append(Log(level, str(log.data)))

@@ -1,0 +1,142 @@
+"""Scripted answers: what the person in a test says, and what they were asked."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ..unset import UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. Made by `accept`, `decline` and `cancel`."""
+
+    action: Literal["accept", "decline", "cancel"]
+    given: Any = UNSET
+
+
+def accept(given: Any = UNSET, /) -> Answer:
+    """The person accepts.
+
+    Args:
+        given: What they fill in: a mapping is the form's content, anything else the value of a form with one field.
+            Left out, it is a plain yes.
+    """
+    return Answer("accept", given)
+
+
+def decline() -> Answer:
+    """The person says no."""
+    return Answer("decline")
+
+
+def cancel() -> Answer:
+    """The person dismisses the question."""
+    return Answer("cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was put to the person of a test.
+
+    Attributes:
+        question: What they read.
+        schema: The form, as the client got it; empty for a URL.
+        action: The action that asked, where it is known: always when one call runs at a time.
+        answer: What they said.
+        url: Where they were sent, or `None`.
+    """
+
+    question: str
+    schema: Mapping[str, Any]
+    action: str | None
+    answer: Answer
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question on its way to the script; what a callable answer is given."""
+
+    question: str
+    schema: Mapping[str, Any]
+    action: str | None = None
+    url: str | None = None
+
+
+Answering: TypeAlias = Callable[[Prompt], "Answer | Awaitable[Answer]"]
+Answers: TypeAlias = "Iterable[Answer | Answering] | Answering"
+
+
+class Script:
+    """The answers of a test, in order. When none is left the answer is cancel.
+
+    Args:
+        answers: Answers, or functions that give one for a question; or one such function for every question.
+    """
+
+    def __init__(self, answers: Answers = ()) -> None:
+        self._always = answers if callable(answers) else None
+        self._left: deque[Answer | Answering] = deque(() if callable(answers) else answers)
+        self.asked: list[Asked] = []
+        """What was asked, oldest first."""
+
+    async def answer(self, prompt: Prompt) -> Answer:
+        """The answer to `prompt`, which is noted.
+
+        Raises:
+            TypeError: What stands in the script is no answer.
+        """
+        given: Any = self._next()
+        if callable(given):
+            given = given(prompt)
+            if inspect.isawaitable(given):
+                given = await given
+        return self._noted(prompt, given)
+
+    def answer_now(self, prompt: Prompt) -> Answer:
+        """The same where nothing can wait.
+
+        Raises:
+            TypeError: What stands in the script is no answer, or is one that has to be awaited.
+        """
+        given: Any = self._next()
+        if callable(given):
+            given = given(prompt)
+        if inspect.iscoroutine(given):
+            given.close()
+        return self._noted(prompt, given)
+
+    def _next(self) -> Any:
+        if self._always is not None:
+            return self._always
+        return self._left.popleft() if self._left else cancel()
+
+    def _noted(self, prompt: Prompt, given: Any) -> Answer:
+        if not isinstance(given, Answer):
+            raise TypeError(f"a scripted answer is accept(…), decline() or cancel(), not {given!r}")
+        self.asked.append(Asked(prompt.question, prompt.schema, prompt.action, given, prompt.url))
+        return given
+
+
+def content_of(answer: Answer, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What an accepted form holds.
+
+    Raises:
+        TypeError: A single value was given, and the form has several fields.
+    """
+    fields = schema.get("properties") or {}
+    if answer.given is UNSET:
+        return {"approve": True} if list(fields) == ["approve"] else {}
+    if isinstance(answer.given, Mapping):
+        return dict(answer.given)
+    if len(fields) != 1:
+        raise TypeError(
+            f"accept({answer.given!r}) answers a question with one field, and this one has {len(fields)}"
+            f" ({', '.join(fields) or 'none'}); write accept({{…}})"
+        )
+    return {next(iter(fields)): answer.given}

@@ -1,0 +1,85 @@
+"""`SyncAgent`: an `Agent` for tests that are plain functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from ..invocation import Log, Progress
+from .agent import Agent
+from .answers import Asked
+
+if TYPE_CHECKING:
+    from ..app import Tesseron
+
+
+class SyncAgent:
+    """An `Agent` that runs in an event loop of its own, in a thread; its parameters are `Agent`'s.
+
+    Example:
+        ```python
+        with SyncAgent(app, answers=[accept()]) as agent:
+            assert agent.call("clear_completed") == 5
+        ```
+    """
+
+    def __init__(self, app: Tesseron, *args: Any, **kwargs: Any) -> None:
+        self._agent = Agent(app, *args, **kwargs)
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+
+    def __enter__(self) -> SyncAgent:
+        with ExitStack() as stack:
+            portal = stack.enter_context(start_blocking_portal())
+            agent: AbstractContextManager[Agent] = portal.wrap_async_context_manager(self._agent)
+            stack.enter_context(agent)
+            self._portal = portal
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it; may be repeated."""
+        self._portal = None
+        self._stack.close()
+
+    def _run(self, fn: Any, *args: Any) -> Any:
+        if self._portal is None:
+            raise RuntimeError("the agent is not connected; write `with SyncAgent(app) as agent:`")
+        return self._portal.call(fn, *args)
+
+    @property
+    def questions(self) -> list[Asked]:
+        """What the person was asked, in order, each with the answer."""
+        return self._agent.questions
+
+    @property
+    def progress(self) -> list[Progress]:
+        """What actions reported, in order."""
+        return self._agent.progress
+
+    @property
+    def logs(self) -> list[Log]:
+        """What actions logged, in order."""
+        return self._agent.logs
+
+    def call(self, action: str, input: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Any:
+        """Call an action and return its output; see `Agent.call`."""
+        return self._run(lambda: self._agent.call(action, input, timeout=timeout))
+
+    def read(self, resource: str) -> Any:
+        """Read a resource by its name; see `Agent.read`."""
+        return self._run(self._agent.read, resource)
+
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools, as an MCP client sees them."""
+        tools: list[dict[str, Any]] = self._run(self._agent.tools)
+        return tools
