@@ -174,8 +174,8 @@ class McpClient:
         """
         if self._home.is_open or self._closed is not None:
             raise RuntimeError("An MCP client is opened once; make a new one")
-        await self._home.open()
         try:
+            await self._home.open()
             await self._transport.open(self._home, self._peer)
             await self._initialize()
         except BaseException:
@@ -215,8 +215,10 @@ class McpClient:
         try:
             with anyio.CancelScope(shield=True):
                 self._peer.ended("The client is closed")
-                await self._transport.aclose()
-                await self._home.aclose()
+                try:
+                    await self._transport.aclose()
+                finally:
+                    await self._home.aclose()
         finally:
             self._closed.set()
 

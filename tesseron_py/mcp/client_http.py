@@ -19,7 +19,7 @@ import httpx
 from ..home import Home
 from ..jsontext import decode
 from .client_errors import ClientError, McpError, NoAnswer, TransportEnded
-from .client_transport import MAX_FRAME, NO_HEADERS, Sink
+from .client_transport import CLOSE_TIMEOUT, MAX_FRAME, NO_HEADERS, Sink
 from .sse import EventParser, EventTooLarge
 
 logger = logging.getLogger("tesseron_py.mcp.client")
@@ -29,7 +29,6 @@ WRITE_TIMEOUT: Final = 60.0
 """Seconds a server may take to read one piece of a message. Reading has no such limit: a call may take hours."""
 LINGER: Final = 1.0
 """Seconds a stream has to end by itself once its answer is there, so that its connection can be used again."""
-CLOSE_TIMEOUT: Final = 2.0
 MAX_REDIRECTS: Final = 3
 FIRST_RETRY: Final = 1.0
 LAST_RETRY: Final = 30.0
@@ -143,7 +142,7 @@ class HttpTransport:
 
     async def _receive(self, response: httpx.Response, request: int) -> None:
         assert self._sink is not None
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = _media_type(response)
         if response.is_error:
             raise await self._refusal(response)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -208,7 +207,7 @@ class HttpTransport:
             resume: dict[str, str] = {} if last is None else {"Last-Event-ID": last}
             try:
                 async with self._exchange("GET", None, {**headers, **resume, "Accept": _SSE}) as response:
-                    if response.status_code != 200 or not response.headers.get("content-type", "").startswith(_SSE):
+                    if response.status_code != 200 or _media_type(response) != _SSE:
                         logger.debug("The server has no stream for changes: HTTP %d", response.status_code)
                         return
                     last = await self._events(response, None) or last
@@ -325,6 +324,11 @@ async def _body(response: httpx.Response, limit: int) -> bytes | None:
             else:
                 parts.append(chunk)
     return None if size > limit else b"".join(parts)
+
+
+def _media_type(response: httpx.Response) -> str:
+    """The content type without its parameters; `""` when there is none."""
+    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
 
 
 def _checked(url: str) -> httpx.URL:

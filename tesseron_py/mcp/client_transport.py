@@ -6,15 +6,22 @@ JSON-RPC is `client_peer`'s.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
+import anyio
+
 from ..home import Home
 from .client_errors import ClientError, TransportEnded
 
+logger = logging.getLogger("tesseron_py.mcp.client")
+
 MAX_FRAME: Final = 64 * 1024 * 1024
 """Bytes one message from a server may have."""
+CLOSE_TIMEOUT: Final = 2.0
+"""Seconds closing may wait for the other end."""
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -123,4 +130,8 @@ class PipeTransport:
         """Nothing to do: a pipe keeps nothing."""
 
     async def aclose(self) -> None:
-        await self._channel.aclose()
+        with anyio.move_on_after(CLOSE_TIMEOUT):
+            try:
+                await self._channel.aclose()
+            except Exception as error:
+                logger.debug("The channel could not be closed: %r", error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 FOREIGN = Path(__file__).parents[1] / "mcp" / "foreign_server.py"
 STDIO = shlex.join([sys.executable, "-W", "ignore", str(FOREIGN), "stdio"])
+EXECUTABLE = shutil.which("tesseron-py", path=str(Path(sys.executable).parent)) or "tesseron-py is not installed"
 PATIENCE = 60
 
 RAW = """
@@ -45,7 +47,7 @@ for line in sys.stdin:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "tesseron_py", "agent", *arguments]
+    return [EXECUTABLE, "agent", *arguments]
 
 
 def raw() -> tuple[str, str]:

@@ -515,6 +515,29 @@ async def test_a_channel_that_fails_to_send_ends_the_request() -> None:
             raise AssertionError("the client must not open")
 
 
+class Clinging:
+    """Its close fails at first, and then hangs."""
+
+    def __init__(self, channel: Any, *, hangs: bool) -> None:
+        self.send, self.receive = channel.send, channel.receive
+        self._hangs = hangs
+
+    async def aclose(self) -> None:
+        if self._hangs:
+            await anyio.sleep_forever()
+        raise ArithmeticError
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+async def test_closing_is_bounded_whatever_the_channel_does(hangs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tesseron_py.mcp.client_transport.CLOSE_TIMEOUT", 0.05)
+    here, there = pair()
+    await ByHand(there).put(initialized(1))
+    with anyio.fail_after(PATIENCE):
+        async with McpClient(PipeTransport(Clinging(here, hangs=hangs))):
+            pass
+
+
 async def test_closing_from_another_task_fails_what_waits_and_may_be_repeated() -> None:
     async with connected() as (client, server, tasks):
         call = beside(tasks, lambda: client.call("x"))
