@@ -1,8 +1,8 @@
 """The agent that a script drives: runs directives in order, and answers questions from what the script has queued.
 
 A result is printed as one JSON value on one line of stdout: a call's `structuredContent` where there is one; else what
-its single text block says, as JSON if it is JSON and as a string if not; else the list of content blocks. A resource's
-contents likewise. Everything else goes to stderr.
+its single text block says, as JSON if it is JSON and as a string if not (or where the server marks it as a string, as
+ours does); else the list of content blocks. A resource's contents likewise. Everything else goes to stderr.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tesseron_py.mcp.client import BadAnswer, CallResult, value_of
+from tesseron_py.mcp.results import STRING_META
 
 
 def text(*texts: str) -> list[dict[str, Any]]:
@@ -41,6 +42,11 @@ IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 )
 def test_the_value(result: dict[str, Any], value: Any) -> None:
     assert CallResult.from_wire(result).value == value
+
+
+def test_a_string_that_its_server_marks_as_one_stays_one() -> None:
+    assert CallResult.from_wire({"content": text("7"), "_meta": {STRING_META: True}}).value == "7"
+    assert CallResult.from_wire({"content": text("7"), "_meta": {STRING_META: "yes"}}).value == 7
 
 
 def test_the_value_of_resource_contents() -> None:
