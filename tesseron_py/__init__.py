@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .errors import TooManyPrompts as TooManyPrompts
     from .errors import TransportClosed as TransportClosed
     from .host.host import Host as Host
+    from .host.sync_host import SyncHost as SyncHost
     from .limits import Limits as Limits
     from .protocol.messages import AgentInfo as AgentInfo
     from .protocol.messages import Capabilities as Capabilities
@@ -64,6 +65,7 @@ _HOMES = {
     "RegistrationError": "errors",
     "SamplingNotAvailable": "errors",
     "SyncContext": "context",
+    "SyncHost": "host.sync_host",
     "Tesseron": "app",
     "TesseronError": "errors",
     "TooManyPrompts": "errors",
@@ -98,6 +100,7 @@ __all__ = [
     "RegistrationError",
     "SamplingNotAvailable",
     "SyncContext",
+    "SyncHost",
     "Tesseron",
     "TesseronError",
     "TooManyPrompts",

@@ -19,6 +19,12 @@ from .protocol.messages import APP_ID, MAX_TOOL_NAME, RESERVED_APP_IDS
 from .resources import Resource, ResourceBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .bindings.memory import MemoryChannel
+    from .direct import AppEndpoint
+    from .host.host import Host
+    from .host.sync_host import SyncHost
     from .workers import Workers
 
 logger = logging.getLogger("tesseron_py.app")
@@ -212,6 +218,119 @@ class Tesseron:
                     self._watchers.remove(changed)
 
         return stop
+
+    # Running
+
+    def listen(self, binding: Literal["ws"] = "ws", *, port: int = 0) -> Host:
+        """Listen for a gateway on this machine: `async with app.listen() as host:` serves while the body runs.
+
+        Args:
+            binding: How: `"ws"`, a WebSocket on 127.0.0.1.
+            port: Which port; 0 lets the system choose one.
+
+        Example:
+            ```python
+            async with app.listen() as host:
+                print(host.url)
+                await host.claimed()
+            ```
+        """
+        if binding != "ws":
+            raise ValueError(f'an app listens on "ws", not on {binding!r}')
+        from .host.host import Host
+
+        return Host(self, port=port)
+
+    async def serve(self, *, port: int = 0) -> None:
+        """Listen and serve until cancelled, inside a running event loop (asyncio or trio)."""
+        import anyio
+
+        async with self.listen(port=port) as host:
+            logger.info("%s listens on %s", self.id, host.url)
+            await anyio.sleep_forever()
+
+    def run(self, *, port: int = 0) -> None:
+        """Listen, say where, and serve until Ctrl-C or SIGTERM. Blocks.
+
+        Raises:
+            RuntimeError: An event loop runs already; write `await app.serve()` there.
+        """
+        from .running import run_app
+
+        run_app(self, port=port)
+
+    def start(self, *, port: int = 0, dispatch: Callable[[Callable[[], None]], object] | None = None) -> SyncHost:
+        """Serve from a background thread: for Flask, Django, Tk, Qt, notebooks.
+
+        Args:
+            port: Which port to listen on; 0 lets the system choose one.
+            dispatch: Runs `def` handlers: it is given a function without parameters and has it called once, in the
+                thread it likes. For a GUI, something like `lambda fn: root.after(0, fn)`.
+
+        Example:
+            ```python
+            with app.start() as host:
+                print(host.url)
+                host.wait_claimed(timeout=60)
+            ```
+        """
+        from .host.sync_host import SyncHost
+
+        return SyncHost(self, port=port, dispatch=dispatch)
+
+    def asgi(
+        self,
+        path: str = "/mcp",
+        *,
+        token: str | None = None,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        limits: Limits | None = None,
+    ) -> AppEndpoint:
+        """The app itself as an MCP server: a plain ASGI application, for any ASGI server or as a mount.
+
+        Args:
+            path: Where MCP is, below the `root_path` of a mount.
+            token: The bearer token that every request must carry; `None` needs none, for loopback alone.
+            hosts: Host names besides the loopback ones that the server goes by.
+            origins: Origins besides the loopback ones whose pages may call it.
+            limits: The endpoint's numbers; by default the app's.
+
+        Raises:
+            ValueError: The path, a host, an origin or the token is none.
+
+        Example:
+            ```python
+            api = FastAPI()
+            api.mount("/", app.asgi())
+            ```
+        """
+        from .direct import AppEndpoint, DirectServer
+
+        return AppEndpoint(
+            DirectServer(self),
+            path=path,
+            token=token,
+            hosts=hosts,
+            origins=origins,
+            limits=limits if limits is not None else self.limits,
+        )
+
+    async def serve_mcp(self) -> None:
+        """The app itself as an MCP server on this process's standard input and output, until the input ends."""
+        from .direct import DirectServer, endpoint_limits
+        from .mcp.stdio import serve_stdin_stdout
+
+        server = DirectServer(self)
+        try:
+            await serve_stdin_stdout(server, limits=endpoint_limits(self.limits))
+        finally:
+            await server.aclose()
+
+    def _memory_endpoint(self) -> AbstractAsyncContextManager[MemoryChannel]:
+        from .direct import memory_endpoint
+
+        return memory_endpoint(self)
 
     def _changed(self, what: Literal["actions", "resources"]) -> None:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,9 @@ from .gateway.apps import ConfirmForm
 from .gateway.gateway import Gateway
 from .host.session import Session
 from .lifespan import RunningLifespan
+from .limits import Limits
+from .mcp.http import HttpEndpoint
+from .mcp.limits import EndpointLimits
 from .mcp.provider import ServerInfo
 from .mcp.stdio import serve
 
@@ -96,14 +99,58 @@ class DirectServer(Gateway):
         finally:
             welcomed.set()
 
-    async def aclose(self) -> None:
-        """End every call, leave the app's lifespan, and end every task."""
+    async def aclose(self, *, grace: float | None = None) -> None:
+        """End every call, leave the app's lifespan, and end every task.
+
+        Args:
+            grace: Seconds for handlers and a lifespan that do not heed their cancellation; by default the app's limit.
+        """
         for app in list(self._apps):
             app.close()
-        with anyio.move_on_after(self._limits.closing):
-            if self._lifespan is not None:
-                await self._lifespan.leave()
+        grace = self._limits.closing if grace is None else grace
+        with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(grace):
+                if self._lifespan is not None:
+                    await self._lifespan.leave()
+            await self.home.aclose(grace=grace)
+
+
+class AppEndpoint(HttpEndpoint):
+    """An app as an MCP server over HTTP: a plain ASGI application; see `Tesseron.asgi`."""
+
+    def __init__(
+        self,
+        server: DirectServer,
+        *,
+        path: str,
+        token: str | None,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        limits: Limits,
+    ) -> None:
+        super().__init__(server, path=path, token=token, hosts=hosts, origins=origins, limits=endpoint_limits(limits))
+        self._server = server
+
+    async def aclose(self, *, grace: float | None = None) -> None:
+        """End every session and the app: prompts are withdrawn, streams ended, the lifespan left."""
         await super().aclose()
+        await self._server.aclose(grace=grace)
+
+
+def endpoint_limits(limits: Limits) -> EndpointLimits:
+    """The endpoint's share of an app's limits."""
+    return EndpointLimits(
+        body=limits.body,
+        line=limits.line,
+        json=limits.result,
+        frame=limits.event,
+        sessions=limits.sessions,
+        idle=limits.session_idle,
+        calls=limits.calls,
+        prompts=limits.prompts,
+        subscriptions=limits.subscriptions,
+        silence=limits.silence,
+    )
 
 
 @asynccontextmanager
@@ -117,7 +164,10 @@ async def memory_endpoint(app: Tesseron) -> AsyncIterator[MemoryChannel]:
     here, there = pair(limit=app.limits.line)
     await server.ready()
     try:
-        server.home.start(lambda: serve(there, server, closed=Closed), name="MCP server on a memory pipe")
+        limits = endpoint_limits(app.limits)
+        server.home.start(
+            lambda: serve(there, server, limits=limits, closed=Closed), name="MCP server on a memory pipe"
+        )
         yield here
     finally:
         with anyio.CancelScope(shield=True):

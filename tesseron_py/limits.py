@@ -16,12 +16,14 @@ class Limits:
         question: How long a question waits for the person; then it counts as cancelled.
         closing: How long closing waits for handlers that do not heed their cancellation.
         body: One MCP request over HTTP.
-        result: One MCP result as plain JSON.
-        event: One server-sent event.
+        result: One MCP result as plain JSON over HTTP.
+        event: One server-sent event, in which a call that has asked or reported gets its result.
         line: One MCP message on stdio.
         sessions: MCP sessions over HTTP at once.
         session_idle: How long an MCP session over HTTP lives without a request.
         prompts: Questions one MCP session may have open.
+        calls: Requests one MCP session may have running.
+        subscriptions: Resources one MCP session may follow.
         silence: How long a call over HTTP is silent before it is kept alive.
     """
 
@@ -37,6 +39,8 @@ class Limits:
     sessions: int = 1024
     session_idle: float = 24 * 3600.0
     prompts: int = 32
+    calls: int = 1024
+    subscriptions: int = 1024
     silence: float = 15.0
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from .session import HandshakeFailure, Session
 
 if TYPE_CHECKING:
     from ..app import Tesseron
+    from ..workers import Workers
 
 logger = logging.getLogger("tesseron_py.host")
 
@@ -30,8 +31,9 @@ class Host(AbstractAsyncContextManager["Host"]):
         events: What happens to it: `Claimed`, `Dropped`, `HandshakeFailed`.
     """
 
-    def __init__(self, app: Tesseron, *, port: int = 0) -> None:
+    def __init__(self, app: Tesseron, *, port: int = 0, workers: Workers | None = None) -> None:
         self._app = app
+        self._workers = workers
         self._port = port
         self._home = Home(f"tesseron-py host of {app.id}")
         self._lifespan = RunningLifespan(app, self._home)
@@ -101,7 +103,9 @@ class Host(AbstractAsyncContextManager["Host"]):
     async def _accept(self, listener: Listener, state: Any) -> None:
         while True:
             channel = await listener.accept()
-            session = Session(self._app, channel, self._home, state=state, on_claimed=self._on_claimed)
+            session = Session(
+                self._app, channel, self._home, state=state, workers=self._workers, on_claimed=self._on_claimed
+            )
             self._session = session
             try:
                 await session.run()

@@ -93,6 +93,7 @@ class Session:
         channel: The connection, just opened.
         home: Whose tasks the calls run in.
         state: What the app's lifespan yielded.
+        workers: The threads of its `def` handlers; by default the app's.
         on_welcome: Called when the gateway has welcomed the app.
         on_claimed: Called when an agent has claimed the session.
 
@@ -109,6 +110,7 @@ class Session:
         home: Home,
         *,
         state: Any = None,
+        workers: Workers | None = None,
         on_welcome: Callable[[], None] | None = None,
         on_claimed: Callable[[AgentInfo], None] | None = None,
     ) -> None:
@@ -118,7 +120,7 @@ class Session:
         self.state = state
         self._on_welcome = on_welcome
         self._on_claimed = on_claimed
-        self.workers = app.workers
+        self.workers = workers if workers is not None else app.workers
         self._peer = Peer()
         self._hello: Call | None = None
         self._waiting: deque[Request] | None = deque()
