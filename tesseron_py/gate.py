@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Formatter
@@ -12,11 +11,11 @@ from typing import Any
 from .context import Context
 from .errors import ActionError, RegistrationError
 from .jsontext import encode
+from .plain import plain
 from .unset import UNSET
 
 SHOWN = 200
 """Characters of one value that a question shows."""
-_JOINERS = "\u200c\u200d"  # of format characters the two that words and emoji are written with
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Gate:
 
     def question(self, values: Mapping[str, Any]) -> str:
         """What the person reads."""
-        return "".join(text + ("" if name is None else plain(values.get(name, UNSET))) for text, name in self.parts)
+        return "".join(text + ("" if name is None else shown(values.get(name, UNSET))) for text, name in self.parts)
 
     async def refusal(self, *, strict: bool) -> Any:
         """What the call gives back when the answer was no.
@@ -72,7 +71,7 @@ class Gate:
         return await context.confirm(self.question(values), key="confirm")
 
 
-def plain(value: Any) -> str:
+def shown(value: Any) -> str:
     """`value` as one piece of plain text: control characters escaped, at most `SHOWN` characters."""
     if value is UNSET:
         return "(not given)"
@@ -85,15 +84,5 @@ def plain(value: Any) -> str:
             text = str(value)
         if text[:1] == '"' and text[-1:] == '"':  # a date, a UUID, an enum of strings: shown without its quotes
             text = text[1:-1]
-    shown = "".join(_escaped(character) for character in text[:SHOWN])
-    if len(shown) > SHOWN or len(text) > SHOWN:
-        shown = shown[: SHOWN - 1] + "…"
-    return shown
-
-
-def _escaped(character: str) -> str:
-    # Cc: controls; Cf: invisible, some turn the reading direction; Zl, Zp: line breaks; Cs: half characters.
-    if character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp", "Cs"):
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    safe = plain(text[:SHOWN])
+    return safe if len(text) <= SHOWN and len(safe) <= SHOWN else safe[: SHOWN - 1] + "…"

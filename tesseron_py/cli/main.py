@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 from .._version import __version__
+from ..plain import plain
 from .failure import Failure
-from .plain import plain
 
 COMMANDS: Final = {
     "demo": "see it work: a todo app, a gateway and an agent in this terminal, and you are asked",

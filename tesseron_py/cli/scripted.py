@@ -17,9 +17,9 @@ import anyio
 from ..invocation import Accept, Cancel, Decline
 from ..jsontext import encode
 from ..mcp.client import ClientError, McpClient, McpError, Question, Transport, TransportEnded, value_of
+from ..plain import plain, plain_json
 from .failure import Failure
 from .lines import Lines
-from .plain import plain, plain_json
 from .script import Call, Directive, Queue, Read, Wait, parse
 
 _Queued: TypeAlias = Accept | Decline | Cancel

@@ -7,9 +7,12 @@ import importlib
 import os
 import sys
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .failure import Failure
+
+if TYPE_CHECKING:
+    from ..app import Tesseron
 
 _FORM = "MODULE:APP, like shop.main:app, or MODULE:make_app() for a factory"
 
@@ -45,6 +48,21 @@ def load(target: str) -> Any:
         return found()
     except (Exception, SystemExit) as error:
         raise Failure(f"{target}: the factory failed: {_where(error)}") from error
+
+
+def load_app(target: str) -> Tesseron:
+    """The app that `target` names.
+
+    Raises:
+        Failure: There is none; the message says what is there instead.
+    """
+    from ..app import Tesseron
+
+    found = load(target)
+    if not isinstance(found, Tesseron):
+        hint = f"; if it makes the app, write {target}()" if callable(found) else ""
+        raise Failure(f"{target} is a {type(found).__name__}, and a Tesseron app is needed{hint}", 2)
+    return found
 
 
 def _import(name: str, target: str) -> Any:

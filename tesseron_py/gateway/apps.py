@@ -150,6 +150,8 @@ class ConnectedApp:
         self._ids = itertools.count(1)
         self._closing = False
         self.session_id = f"s_{secrets.token_urlsafe(18)}"
+        self.joined = anyio.Event()
+        """Set once the app has said hello and can be called; never when it is refused."""
         self.info: AppInfo | None = None
         """Who the app is, once it has said hello."""
         self.actions: dict[str, ActionEntry] = {}
@@ -299,6 +301,7 @@ class ConnectedApp:
             welcome["extensions"] = {EXTENSION: 1}
         self._send(self._peer.answer(request, welcome))
         self._register.joined(self)
+        self.joined.set()
         return None
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:

@@ -146,7 +146,7 @@ class Gateway:
             for action in app.actions:
                 if self._tool_name(id, action) == name:
                     return app.invoke(action, arguments, caller)
-        raise UnknownTool(name)
+        raise UnknownTool(f"There is no tool {name!r}")
 
     def resources(self, client: Client) -> Sequence[Resource]:
         return [
@@ -174,7 +174,7 @@ class Gateway:
         # Names are compared decoded: a client may encode more or less than we do.
         name = unquote(quoted)
         if scheme != "tesseron" or not slash or app is None or name not in app.resources:
-            raise UnknownResource(uri)
+            raise UnknownResource(f"There is no resource {uri!r}")
         return app, name
 
 

@@ -21,12 +21,18 @@ class Claimed:
 
     agent: AgentInfo
 
+    def __str__(self) -> str:
+        return f"claimed by {self.agent.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
     """A session goes on over a new connection."""
 
     agent: AgentInfo
+
+    def __str__(self) -> str:
+        return f"resumed with {self.agent.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +41,18 @@ class Dropped:
 
     reason: str
 
+    def __str__(self) -> str:
+        return f"dropped: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
 class HandshakeFailed:
     """A gateway connected and did not welcome the app; the host listens again."""
 
     reason: str
+
+    def __str__(self) -> str:
+        return f"handshake failed: {self.reason}"
 
 
 HostEvent: TypeAlias = Claimed | Resumed | Dropped | HandshakeFailed

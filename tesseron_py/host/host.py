@@ -77,15 +77,25 @@ class Host(AbstractAsyncContextManager["Host"]):
     ) -> None:
         await self.aclose()
 
-    async def aclose(self) -> None:
-        """Stop listening, end every call, and leave the app's lifespan."""
+    async def aclose(self, *, grace: float | None = None) -> None:
+        """Stop listening, end every call, and leave the app's lifespan.
+
+        Args:
+            grace: Seconds for handlers and a lifespan that do not heed their cancellation; by default the app's limit.
+        """
+        grace = self._app.limits.closing if grace is None else grace
         with anyio.CancelScope(shield=True):
             if self._session is not None:
                 await self._session.aclose()
-            with anyio.move_on_after(self._app.limits.closing):
+            with anyio.move_on_after(grace):
                 await self._lifespan.leave()
-            await self._home.aclose(grace=self._app.limits.closing)
+            await self._home.aclose(grace=grace)
             self.events.end()
+
+    @property
+    def stubborn(self) -> int:
+        """How many handlers go on although the host is closed."""
+        return self._home.running
 
     async def _serve(self, state: Any) -> None:
         try:

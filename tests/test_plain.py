@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tesseron_py.cli.plain import plain, plain_json
+from tesseron_py.plain import plain, plain_json
 from tesseron_py.jsontext import encode
 
 

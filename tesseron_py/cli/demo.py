@@ -1,0 +1,164 @@
+"""`tesseron-py demo`: a todo app, a gateway and an agent in one terminal, and the person at it is asked.
+
+Everything is real: the app listens on a WebSocket, the gateway dials it, an MCP client calls its tools. Only what
+the agent wants is a script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .failure import Failure
+
+if TYPE_CHECKING:
+    from ..mcp.client import CallResult, McpClient, Progress
+    from .person import Person
+
+ANSWERS = ("accept", "decline", "cancel")
+
+TEXTS = ("water the plants", "call the bank", "buy milk", "book the train", "fix the bike", "read the post")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "--answers",
+        metavar="ANSWER,…",
+        type=_answers,
+        help="answer the questions with these, in order: accept, decline, cancel; then cancel",
+    )
+
+
+def _answers(text: str) -> list[str]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in ANSWERS:
+            raise argparse.ArgumentTypeError(f"{word!r} is no answer; they are accept, decline and cancel")
+    return words
+
+
+def run(options: argparse.Namespace) -> int:
+    """Tell the story: with the person at the terminal, with given answers, or once accepted and once declined.
+
+    Raises:
+        Failure: The example is not there.
+    """
+    import anyio
+
+    from .person import Scripted, Typing
+
+    if options.answers is not None:
+        anyio.run(tell, Scripted(options.answers))
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        anyio.run(tell, Typing())
+    else:
+        say("No terminal here, so the story is told twice: first the person accepts, then they decline.\n")
+        for word in ("accept", "decline"):
+            say(f"──── The person says {word} ────\n")
+            anyio.run(tell, Scripted([word] * 9))
+    return 0
+
+
+def say(text: str = "") -> None:
+    """A line of the story."""
+    print(text, flush=True)
+
+
+def todo_example() -> ModuleType:
+    """The example app: `examples/todo.py` of a clone; a wheel carries it beside this file."""
+    beside = Path(__file__).with_name("todo_example.py")
+    path = beside if beside.exists() else Path(__file__).parents[2] / "examples" / "todo.py"
+    spec = importlib.util.spec_from_file_location("tesseron_py_todo_example", path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise Failure(f"the demo needs examples/todo.py, and it is not at {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@asynccontextmanager
+async def connected(example: ModuleType, person: Person) -> AsyncIterator[McpClient]:
+    """The app behind a WebSocket, a gateway, and an agent that is connected to it."""
+    from .._version import __version__
+    from ..bindings.channel import Closed
+    from ..bindings.memory import pair
+    from ..bindings.websocket import dial
+    from ..gateway.gateway import Gateway
+    from ..mcp.client import McpClient, PipeTransport
+    from ..mcp.provider import ServerInfo
+    from ..mcp.stdio import serve
+
+    async with example.app.listen() as host:
+        say(f"  app      {example.app.name!r} listens on {host.url}")
+        gateway = Gateway(ServerInfo("tesseron-py", __version__))
+        await gateway.open()
+        try:
+            app = gateway.connect(await dial(host.url))
+            await app.joined.wait()
+            here, there = pair()
+            gateway.home.start(lambda: serve(there, gateway, closed=Closed), name="MCP server")
+            async with McpClient(
+                PipeTransport(here), answer=person.answer, on_progress=_tell_progress, name="demo agent"
+            ) as client:
+                say(f"  gateway  connected to it; serves MCP {client.server.protocol_version}")
+                say(f"  agent    sees {len(await client.tools())} tools\n")
+                yield client
+        finally:
+            await gateway.aclose()
+
+
+async def tell(person: Person) -> None:
+    """The story, once."""
+    from ..mcp.client import value_of
+
+    async with connected(todo_example(), person) as client:
+        say("The agent fills the list.")
+        await call(client, "import_todos", {"texts": list(TEXTS)})
+        say("It completes five of them.")
+        for id in range(1, 6):
+            await call(client, "complete_todo", {"id": id}, brief=True)
+        say("\nIt wants to remove what is done. That loses something, so the action asks you.")
+        removed = await call(client, "clear_completed")
+        say(f"→ {_removed(removed.value)}\n")
+        say("It wants to move the last one, and only you know where to.")
+        moved = await call(client, "move_todo", {"id": 6})
+        say("→ moved.\n" if moved.value is not None and not moved.is_error else "→ nothing moved.\n")
+        say("It reads the counts of what is left.")
+        counts = value_of(await client.read("tesseron://todo/counts"))
+        say(f"  agent    read counts → {_short(counts)}\n")
+
+
+async def call(
+    client: McpClient, action: str, input: dict[str, Any] | None = None, *, brief: bool = False
+) -> CallResult:
+    """Call an action of the app, and tell what was called and what came back."""
+    if not brief:
+        say(f"  agent    calls {action} {_short(input or {})}")
+    result = await client.call(f"todo__{action}", input)
+    what = "failed" if result.is_error else "gives"
+    shown = result.text if result.is_error else _short(result.value)
+    say(f"  app      {action} {what} {shown}")
+    return result
+
+
+def _tell_progress(progress: Progress) -> None:
+    say(f"           {progress.progress:3.0f} %  {progress.message or ''}")
+
+
+def _removed(count: object) -> str:
+    return f"{count} todos are gone." if count else "Nothing was removed: there was no yes."
+
+
+def _short(value: object, width: int = 88) -> str:
+    from ..jsontext import encode
+
+    text = encode(value)
+    return text if len(text) <= width else text[: width - 1] + "…"
