@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from ..errors import InvalidAnswer, InvalidSchema
 from ..jsontext import decode, encode
 from .caching import cached_by_type
-from .fields import Choices, form_fields
+from .fields import Choices, form_fields, title_of
 from .flat import FlatSchema
 from .generate import form_document, named, reason
 from .inline import inline_schema
@@ -165,4 +165,4 @@ def _titles(document: Mapping[str, Any]) -> dict[str, str]:
     while schema is not None and "$ref" in schema:
         schema = references.resolve(schema["$ref"])
     properties = (schema or {}).get("properties", {})
-    return {name: each.get("title") or name.replace("_", " ").title() for name, each in properties.items()}
+    return {name: each.get("title") or title_of(name) for name, each in properties.items()}

@@ -7,6 +7,7 @@ refused, with the field's name.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ def form_fields(schema: Mapping[str, Any], titles: Mapping[str, str]) -> tuple[d
     properties: dict[str, Any] = {}
     choices: dict[str, Choices] = {}
     for name, each in schema.get("properties", {}).items():
-        title = titles.get(name) or each.get("title") or name.replace("_", " ").title()
+        title = titles.get(name) or each.get("title") or title_of(name)
         written = {"title": title} | {key: each[key] for key in ("description",) if isinstance(each.get(key), str)}
         if (found := _choices(each, name)) is not None:
             choices[name] = found
@@ -55,6 +56,14 @@ def form_fields(schema: Mapping[str, Any], titles: Mapping[str, str]) -> tuple[d
         else:
             properties[name] = {"type": _type(each, name)} | written | _limits(each)
     return properties, choices
+
+
+def title_of(name: str) -> str:
+    """A title for a field that has none: `maxItems` and `max_items` are "Max Items"."""
+    return _HUMP.sub(" ", name).replace("_", " ").strip().title()
+
+
+_HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 
 
 def _type(schema: Mapping[str, Any], name: str) -> str:

@@ -26,10 +26,7 @@ class _Schema(GenerateJsonSchema):
 
 
 class _FormSchema(_Schema):
-    """For a form: every field has a title, and a decimal is a string, which loses nothing."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return super(_Schema, self).field_title_should_be_set(schema)
+    """For a form: a decimal is a string, which loses nothing."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         return {"type": "string"}
@@ -51,7 +48,7 @@ def input_document(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def form_document(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The same for a form, with titles."""
+    """The same for a form."""
     return _generate(adapter, _FormSchema, "validation")
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ..errors import RegistrationError
 from ..unset import UNSET
@@ -185,6 +186,7 @@ def _return(signature: inspect.Signature, namespaces: _Namespaces, where: str) -
 # Annotations -----------------------------------------------------------------------------------------------------
 
 _Namespaces: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
+_PACKAGE: Final = __name__.partition(".")[0]
 
 
 def _namespaces(fn: Any) -> _Namespaces:
@@ -192,8 +194,9 @@ def _namespaces(fn: Any) -> _Namespaces:
     from .. import context
 
     module: dict[str, Any] = getattr(fn, "__globals__", {})
-    # The two are often imported for type checkers alone.
-    local = {name: getattr(context, name) for name in ("Context", "SyncContext") if name not in module}
+    # These are often imported for type checkers alone.
+    ours = {"Context": context.Context, "SyncContext": context.SyncContext, _PACKAGE: sys.modules[_PACKAGE]}
+    local: dict[str, Any] = {name: value for name, value in ours.items() if name not in module}
     local |= {parameter.__name__: parameter for parameter in getattr(fn, "__type_params__", ())}
     names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
     for name, cell in zip(names, getattr(fn, "__closure__", None) or (), strict=False):

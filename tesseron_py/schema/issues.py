@@ -6,7 +6,7 @@ them sent it: an agent its arguments, nobody a person's answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -96,14 +96,14 @@ def kind(value: Any) -> str:
     return "an object"
 
 
-def issues_of(error: ValidationError, raw: Any, *, noun: str, show: bool) -> list[Issue]:
+def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Path], bool]) -> list[Issue]:
     """pydantic's errors as issues.
 
     Args:
         error: What strict validation of `raw`'s JSON text raised.
         raw: The value that was validated.
         noun: What an unknown field is called: "argument" or "field".
-        show: Whether messages may show the values that came.
+        show: Whether a message may show the value that came at a place.
     """
     issues: list[Issue] = []
     for found in error.errors(include_url=False):
@@ -114,7 +114,7 @@ def issues_of(error: ValidationError, raw: Any, *, noun: str, show: bool) -> lis
         elif missing:
             issue = Issue("required, but missing", path)
         else:
-            issue = Issue(_message(found["type"], found["msg"], found.get("ctx", {}), found["input"], show), path)
+            issue = Issue(_message(found["type"], found["msg"], found.get("ctx", {}), found["input"], show(path)), path)
         if issue not in issues:
             issues.append(issue)
     return issues
@@ -194,8 +194,8 @@ _EXPECTED: Mapping[str, str] = {
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
     "string_pattern_mismatch": "a string that matches {pattern}",
-    "too_short": "at least {min_length} items",
-    "too_long": "at most {max_length} items",
+    "too_short": "a length of at least {min_length}",
+    "too_long": "a length of at most {max_length}",
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
     "less_than": "less than {lt}",
@@ -211,8 +211,8 @@ def _message(type: str, text: str, context: Mapping[str, Any], given: Any, show:
     if expected is None:
         # A ValueError of the author's own, or one of the many rare faults, in pydantic's words.
         return text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    verb = "are" if expected.endswith(("characters", "items")) else "is"
+    verb = "are" if expected.endswith("characters") else "is"
     expected = f"{expected.format_map(context)} {verb} expected"
-    if show:
+    if show and not isinstance(given, (dict, list)):
         return f"{expected}, got {shortened(given)}"
-    return f"{expected}, got {kind(given)}" if type.endswith("_type") else expected
+    return f"{expected}, got {kind(given)}" if show or type.endswith("_type") else expected

@@ -201,7 +201,7 @@ def _by_json_schema(
         try:
             return validate(raw)
         except ValidationError as error:
-            raise Mismatch(issues_of(error, raw, noun="argument", show=True)) from error
+            raise Mismatch(issues_of(error, raw, noun="argument", show=lambda path: True)) from error
         except ValueError as error:
             raise Mismatch([Issue(str(error) or "the arguments do not fit", [])]) from error
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..jsontext import decode, encode
 from .corrections import Corrections
-from .issues import Issue, Mismatch, issues_of, shortened
+from .issues import Issue, Mismatch, Path, issues_of, shortened
 
 
 class JsonValidator:
@@ -28,7 +28,8 @@ class JsonValidator:
         refuse_unknown: Refuse fields that are not declared, at every depth, except where a model says `extra="allow"`;
             without it every model does with them what its own configuration says.
         noun: What a field is called in messages.
-        show: Whether messages may show the values that came.
+        show: Whether messages may show the values that came; they never show what a schema says is `writeOnly`, as
+            pydantic's secrets are.
     """
 
     __slots__ = ("_corrections", "_extra", "_is_open", "_noun", "_published", "_show", "_validate")
@@ -66,6 +67,7 @@ class JsonValidator:
             # Read again, since what came is not ours to change.
             raw, issues = corrections.apply(decode(text))
             text = encode(raw)
+        value: Any = None
         try:
             value = self._validate(text, strict=True, extra=self._extra)
         except ValidationError as error:
@@ -84,24 +86,31 @@ class JsonValidator:
         return value
 
     def _issues(self, error: ValidationError, raw: Any) -> list[Issue]:
-        issues = issues_of(error, raw, noun=self._noun, show=self._show)
+        issues = issues_of(error, raw, noun=self._noun, show=self._may_show)
         return [
             issue
             if issue.unknown is None
-            else replace(issue, message=issue.message + _suggestion(issue.unknown, self._places(issue)))
+            else replace(issue, message=issue.message + _suggestion(issue.unknown, self._around(issue)))
             for issue in issues
         ]
+
+    def _may_show(self, path: Path) -> bool:
+        return self._show and not any(place.get("writeOnly") for place in self._places(path))
 
     def _is_unknown(self, issue: Issue) -> bool:
         """Whether a field is one that nothing at its place knows or allows."""
         return issue.unknown is not None and not any(
-            _is_open(place) or issue.unknown in place.get("properties", ()) for place in self._places(issue)
+            _is_open(place) or issue.unknown in place.get("properties", ()) for place in self._around(issue)
         )
 
-    def _places(self, issue: Issue) -> list[Mapping[str, Any]]:
-        """The published schemas that may describe the object an unknown field is in: several below a union."""
+    def _around(self, issue: Issue) -> list[Mapping[str, Any]]:
+        """What is published of the object that an unknown field is in."""
+        return self._places(issue.path[:-1])
+
+    def _places(self, path: Path) -> list[Mapping[str, Any]]:
+        """The published schemas that may describe the value at `path`: several below a union."""
         places = _alternatives(self._published)
-        for step in issue.path[:-1]:
+        for step in path:
             places = [each for place in places for each in _alternatives(_below(place, step))]
         return places
 
@@ -143,7 +152,7 @@ def _holds_open(schema: object) -> bool:
 
 def _suggestion(name: str, places: list[Mapping[str, Any]]) -> str:
     known = list(dict.fromkeys(each for place in places for each in place.get("properties", ())))
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, known, n=1, cutoff=0.7)
     if close:
         return f"; did you mean {shortened(close[0])}?"
     return f"; known are {', '.join(map(shortened, known[:20]))}" if known else ""

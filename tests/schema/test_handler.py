@@ -16,6 +16,7 @@ from tesseron_py.schema.handler import Handler, Unresolved, place_of, read, retu
 from tesseron_py.unset import UNSET
 
 if TYPE_CHECKING:
+    import tesseron_py.context
     from tesseron_py import Context, SyncContext
 
 
@@ -55,6 +56,10 @@ async def annotated(text: str, *, context: Annotated[Context, "note"]) -> str:
     return text
 
 
+async def spelled_out(text: str, ctx: tesseron_py.context.Context) -> str:
+    return text
+
+
 async def unannotated(text: str, ctx) -> str:  # type: ignore[no-untyped-def]
     return text
 
@@ -81,6 +86,7 @@ async def absent(text: str) -> str:
         (first, "ctx"),
         (last, "ctx"),
         (annotated, "context"),
+        (spelled_out, "ctx"),
         (unannotated, "ctx"),
         (in_thread, "ctx"),
         (in_thread_unannotated, "ctx"),

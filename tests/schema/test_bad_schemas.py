@@ -1,0 +1,213 @@
+"""What a person cannot be asked for, and what the author reads."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import BaseModel, Field
+
+from tesseron_py.errors import ErrorCode, InvalidSchema
+from tesseron_py.schema.elicitation import check_subset, form_for, form_for_json_schema
+
+ONLY = (
+    "and a person can only be asked for strings, numbers, booleans, dates and choices (Enum, Literal), each in a field"
+    " of its own"
+)
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+class Chain(BaseModel):
+    name: str
+    next: Optional[Chain] = None  # noqa: UP045  # the old spelling
+
+
+class Tags(BaseModel):
+    title: str
+    tags: list[str]
+
+
+class Nested(BaseModel):
+    inner: Tags
+
+
+class Mapped(BaseModel):
+    prices: dict[str, int]
+
+
+class Mixed(BaseModel):
+    number_or_text: int | str
+
+
+class Free(BaseModel):
+    anything: Any
+
+
+class Nothing(BaseModel):
+    nothing: None
+
+
+class Odd(enum.Enum):
+    A = (1, 2)
+
+
+class OddChoice(BaseModel):
+    odd: Odd
+
+
+class SameText(BaseModel):
+    pick: Literal[1, "1"]
+
+
+class WrongTitles(BaseModel):
+    pick: Annotated[
+        Literal["a", "b"],
+        Field(json_schema_extra={"oneOf": [{"const": "a", "title": "A"}, {"const": "z", "title": "Z"}]}),
+    ]
+
+
+class Unfinished(BaseModel):
+    other: Nowhere  # type: ignore[name-defined]  # noqa: F821  # that it is unknown is the case
+
+
+@pytest.mark.parametrize(
+    ("type", "message"),
+    [
+        (Tags, f"tags: it is a list, {ONLY}"),
+        (Tree, f"children: it is a list, {ONLY}"),
+        (Chain, f"next: it is an object (a model or a dict), {ONLY}"),
+        (Nested, f"inner: it is an object (a model or a dict), {ONLY}"),
+        (Mapped, f"prices: it is an object (a model or a dict), {ONLY}"),
+        (Mixed, f"number_or_text: it is a union, {ONLY}"),
+        (Free, f"anything: it is of no certain type, {ONLY}"),
+        (Nothing, f"nothing: it is nothing but null, {ONLY}"),
+        (OddChoice, "odd: its choices are not all strings, numbers or booleans; a form has no others"),
+        (SameText, 'pick: two of its choices read the same, one of "1", "1"; a person cannot tell them'),
+        (WrongTitles, 'pick: its titles are for one of "a", "z", and its choices are one of "a", "b"'),
+        (list[str], f"value: it is a list, {ONLY}"),
+        (int | str, f"value: it is a union, {ONLY}"),
+        (Tags | Mixed, f"value: it is a union, {ONLY}"),
+        (None, f"value: it is nothing but null, {ONLY}"),
+        (dict[str, int], "dict[str, int] has no fields of its own to ask for; use a model, a dataclass or a TypedDict"),
+        (Callable[[], None], "collections.abc.Callable[[], None] has no JSON Schema: Cannot generate a JsonSchema for"),
+        (object(), "has no JSON Schema: "),
+        (Unfinished, "Unfinished has no JSON Schema: "),
+        ("Nowhere", "'Nowhere' has no JSON Schema: "),
+    ],
+)
+def test_field_7_8_a_type_that_is_no_form_is_refused_by_its_field(type: Any, message: str) -> None:
+    with pytest.raises(InvalidSchema) as refused:
+        form_for(type)
+    assert message in refused.value.message
+    assert refused.value.code == ErrorCode.INVALID_PARAMS
+    assert "errors.pydantic.dev" not in refused.value.message
+
+
+ASKABLE = "string, number, integer, boolean; ask for each value in a property of its own"
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("not-an-object", 'a form\'s schema is a JSON object, not "not-an-object"'),
+        (None, "a form's schema is a JSON object, not null"),
+        ([], "a form's schema is a JSON object, not []"),
+        ({}, 'a form\'s schema has "type": "object" at its root, not null'),
+        ({"type": "string"}, 'a form\'s schema has "type": "object" at its root, not "string"'),
+        ({"type": ["object"]}, 'a form\'s schema has "type": "object" at its root, not ["object"]'),
+        ({"type": "object", "oneOf": [{"type": "object"}]}, "a form's schema has no 'oneOf' at its root; list plain"),
+        (
+            {"type": "object", "anyOf": [{}]},
+            "a form's schema has no 'anyOf' at its root; list plain properties instead",
+        ),
+        ({"type": "object", "allOf": []}, "a form's schema has no 'allOf' at its root; list plain properties instead"),
+        ({"type": "object", "not": {}}, "a form's schema has no 'not' at its root; list plain properties instead"),
+        ({"type": "object", "properties": []}, '"properties" of a form\'s schema is an object, not []'),
+        ({"type": "object", "properties": {"a": True}}, 'the property "a" of a form is a schema object, not true'),
+        (
+            {"type": "object", "properties": {"a": {"type": "array"}}},
+            f'the property "a" has the type "array", and a person can only be asked for {ASKABLE}',
+        ),
+        ({"type": "object", "properties": {"a": {"type": "object"}}}, f'"a" has the type "object", {"and a person"}'),
+        ({"type": "object", "properties": {"a": {"type": "null"}}}, 'the property "a" has the type "null", and a'),
+        ({"type": "object", "properties": {"a": {"type": None}}}, 'the property "a" has the type null, and a person'),
+        ({"type": "object", "properties": {"a": {"type": {"x": 1}}}}, 'the property "a" has the type {"x":1}, and a'),
+        ({"type": "object", "properties": {"a": {"type": []}}}, 'the property "a" has the type [], and a person'),
+        (
+            {"type": "object", "properties": {"a": {"type": ["null", "string"]}}},
+            'has the type ["null","string"], and a',
+        ),
+    ],
+)
+def test_a_schema_outside_the_subset_is_refused_by_both_ends(schema: Any, message: str) -> None:
+    for check in (check_subset, form_for_json_schema):
+        with pytest.raises(InvalidSchema) as refused:
+            check(schema)
+        assert message in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"type": "object", "properties": None},
+        {"type": "object", "properties": {}, "required": []},
+        {"type": "object", "properties": {"a": {}}},
+        {"type": "object", "properties": {"a": {"enum": [1]}, "b": {"type": ["string", "null"]}}},
+        {"type": "object", "properties": {"a": {"type": ["string", "array"]}}},
+        {"type": "object", "oneOf": None, "anyOf": False, "not": 0, "allOf": ""},
+        {"type": "object", "$defs": {}, "title": "T", "required": ["x"]},
+    ],
+)
+def test_what_is_inside_the_subset_on_purpose(schema: Any) -> None:
+    check_subset(schema)
+
+
+def prop(**keywords: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": keywords}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (
+            prop(items={}),
+            "the property \"a\" of a form has 'items', which would not be checked; leave it out, or ask with",
+        ),
+        (prop(minimun=1), "has 'minimun', which would not be checked"),
+        (prop(allOf=[]), "has 'allOf', which would not be checked"),
+        (prop(oneOf=[{"$ref": "#"}]), "has '$ref', which would not be checked"),
+        (prop(minLength="x"), '\'minLength\' of the property "a" of a form is wrong: a number is needed, not "x"'),
+        (prop(minimum=True), "'minimum' of the property \"a\" of a form is wrong: a number is needed, not true"),
+        (prop(multipleOf=0), "'multipleOf' of the property \"a\" of a form is wrong: it is above 0"),
+        (prop(pattern="("), "'pattern' of the property \"a\" of a form is wrong: missing )"),
+        (prop(pattern=5), "'pattern' of the property \"a\" of a form is wrong: "),
+        (prop(format=[]), "'format' of the property \"a\" of a form is wrong: "),
+        (prop(enum=[]), "'enum' of the property \"a\" of a form is wrong: a list of choices is needed"),
+        (prop(enum="ab"), "'enum' of the property \"a\" of a form is wrong: a list of choices is needed"),
+        (
+            prop(oneOf=["a"]),
+            '\'oneOf\' of the property "a" of a form is wrong: a list of choices such as {"const": "a"',
+        ),
+        (prop(anyOf={}), "'anyOf' of the property \"a\" of a form is wrong: a list of choices such as"),
+        (prop(type=["string", 5]), 'the type of the property "a" of a form is no name: ["string",5]'),
+        ({"type": "object", "required": "a"}, '"required" of a form\'s schema is a list of names, not "a"'),
+        ({"type": "object", "required": [1]}, '"required" of a form\'s schema is a list of names, not [1]'),
+        (
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            '"additionalProperties" of a form\'s schema is',
+        ),
+        ({"type": "object", "minProperties": 1}, "a form's schema has no 'minProperties' at its root, which would not"),
+        ({"type": "object", "properties": {"a": {"default": object()}}}, "a form's schema is JSON: "),
+    ],
+)
+def test_a_constraint_that_would_not_be_checked_is_refused(schema: Any, message: str) -> None:
+    check_subset(schema)
+    with pytest.raises(InvalidSchema) as refused:
+        form_for_json_schema(schema)
+    assert message in refused.value.message
