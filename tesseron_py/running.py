@@ -1,23 +1,32 @@
-"""`run_app`: an app that serves in the foreground of a process, until it is told to stop."""
+"""Serving in the foreground of a process: until Ctrl-C or SIGTERM, and then gone soon, without a traceback."""
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.abc import TaskStatus
 from anyio.lowlevel import current_token
 
 if TYPE_CHECKING:
     from .app import Tesseron
 
+GRACE = 1.0
+"""Seconds that a process which is told to stop gives to handlers that do not heed their cancellation."""
+
 
 def run_app(app: Tesseron, *, port: int = 0) -> None:
-    """Listen, say where on standard error, and serve until Ctrl-C or SIGTERM.
+    """Listen, say on standard error where and what happens, and serve until Ctrl-C or SIGTERM.
 
     Raises:
         RuntimeError: An event loop runs already.
+        OSError: The port is taken.
+        Exception: What the app's lifespan raised.
     """
     try:
         current_token()
@@ -28,9 +37,58 @@ def run_app(app: Tesseron, *, port: int = 0) -> None:
 
 
 async def _serve(app: Tesseron, port: int) -> None:
-    async with app.listen(port=port) as host:
-        sys.stderr.write(f"{app.name} listens on {host.url}. Ctrl-C stops it.\n")
-        sys.stderr.flush()
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
-                return
+    from .host.host import Host
+
+    host = Host(app, port=port)
+
+    async def serve() -> None:
+        await host.__aenter__()
+        _say(f"{app.name} listens on {host.url}")
+        _say("Ctrl-C stops it.")
+        async for event in host.events:
+            _say(str(event))
+
+    try:
+        await until_stopped(serve)
+    finally:
+        await host.aclose(grace=GRACE)
+    if host.stubborn:
+        leave_now(0)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+async def until_stopped(serve: Callable[[], Awaitable[Any]]) -> None:
+    """Run `serve()` until it returns, or a signal cancels it. What it raises leaves as it is."""
+    problem: Exception | None = None
+    async with anyio.create_task_group() as group:
+
+        async def watch(*, task_status: TaskStatus[None]) -> None:
+            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                task_status.started()
+                async for _ in signals:
+                    group.cancel_scope.cancel()
+                    return
+
+        await group.start(watch)
+        try:
+            await serve()
+        except Exception as error:
+            problem = error
+        group.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+
+
+def leave_now(code: int) -> None:
+    """End the process although a handler goes on: its event loop would wait for it for ever."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    os._exit(code)

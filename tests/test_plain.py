@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tesseron_py.plain import plain, plain_json
 from tesseron_py.jsontext import encode
+from tesseron_py.plain import plain, plain_json
 
 
 @pytest.mark.parametrize(

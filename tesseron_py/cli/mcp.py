@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _stdio(server: DirectServer) -> None:
     from ..mcp.stdio import serve_stdin_stdout
-    from .serving import GRACE, leave_now, until_stopped
+    from ..running import GRACE, leave_now, until_stopped
 
     try:
         await until_stopped(lambda: serve_stdin_stdout(server))
@@ -128,8 +128,6 @@ def _http(options: argparse.Namespace, server: DirectServer) -> None:
     except ValueError as error:
         raise Failure(str(error), 2) from error
     socket = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    print(f"MCP server at http://{shown}:{socket.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(
         endpoint, log_level="warning", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
     )
@@ -147,16 +145,22 @@ def _http(options: argparse.Namespace, server: DirectServer) -> None:
 async def _serve_http(http: Server, socket: socket, endpoint: AppEndpoint, server: DirectServer, name: str) -> None:
     import anyio
 
-    from .serving import GRACE, leave_now, until_stopped
+    from ..running import GRACE, leave_now, until_stopped
 
     try:
         await server.ready()
     except Exception as error:
         await server.aclose()
         raise Failure(f"{name}: its lifespan failed: {type(error).__name__}: {error}") from error
+    host, port = socket.getsockname()[:2]
+
+    async def serve() -> None:
+        print(f"MCP server at http://{f'[{host}]' if ':' in host else host}:{port}/mcp", file=sys.stderr, flush=True)
+        await anyio.sleep_forever()
+
     async with anyio.create_task_group() as group:
         group.start_soon(http.serve, [socket])
-        await until_stopped(anyio.sleep_forever)
+        await until_stopped(serve)
         await endpoint.aclose(grace=GRACE)
         http.should_exit = True
     if server.home.running:

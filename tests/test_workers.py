@@ -1,0 +1,252 @@
+"""Worker threads: bounded, daemon, each slot held until its function returns."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from tesseron_py import workers as module
+from tesseron_py.errors import ActionCancelled
+from tesseron_py.workers import Workers, loop_caller
+
+
+async def wait_for(event: threading.Event) -> None:
+    assert await anyio.to_thread.run_sync(lambda: event.wait(5))
+
+
+async def test_a_function_runs_in_a_daemon_thread_with_the_callers_context() -> None:
+    who = contextvars.ContextVar("who", default="nobody")
+    who.set("the caller")
+
+    def look(bridge: Any) -> tuple[str, bool, bool]:
+        thread = threading.current_thread()
+        return who.get(), thread.daemon, thread is threading.main_thread()
+
+    assert await Workers(1).run(look) == ("the caller", True, False)
+
+
+async def test_what_a_function_raises_is_raised() -> None:
+    def fail(bridge: Any) -> None:
+        raise KeyError("mine")
+
+    def leave(bridge: Any) -> None:
+        raise SystemExit(1)
+
+    def cancel(bridge: Any) -> None:
+        raise asyncio.CancelledError
+
+    pool = Workers(1)
+    with pytest.raises(KeyError, match="mine"):
+        await pool.run(fail)
+    for fn, name in ((leave, "SystemExit"), (cancel, "CancelledError")):
+        with pytest.raises(RuntimeError, match=name):
+            await pool.run(fn)
+    assert await pool.run(lambda bridge: "free again") == "free again"
+
+
+async def test_no_more_run_at_once_than_there_are_threads_and_the_rest_come_in_order() -> None:
+    pool, order = Workers(1), []
+    release = threading.Event()
+
+    def work(number: int) -> Callable[[Any], None]:
+        def run(bridge: Any) -> None:
+            order.append(number)
+            release.wait(5)
+
+        return run
+
+    async with anyio.create_task_group() as group:
+        for number in range(5):
+            group.start_soon(pool.run, work(number))
+            await anyio.wait_all_tasks_blocked()
+        assert pool.busy == 1
+        assert order in ([], [0])
+        release.set()
+    assert order == [0, 1, 2, 3, 4]
+
+
+async def test_one_that_waits_for_a_thread_can_be_cancelled() -> None:
+    pool, release, ran = Workers(1), threading.Event(), []
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, lambda bridge: release.wait(5))
+        await anyio.wait_all_tasks_blocked()
+        with anyio.move_on_after(0.01) as scope:
+            await pool.run(lambda bridge: ran.append(1))
+        assert scope.cancelled_caught
+        release.set()
+    assert ran == []
+    assert await pool.run(lambda bridge: "free again") == "free again"
+
+
+async def test_a_thread_asks_its_event_loop_and_several_of_its_questions_wait_at_once() -> None:
+    both = anyio.Event()
+    seen: list[int] = []
+
+    async def ask(number: int) -> int:
+        seen.append(number)
+        if len(seen) == 2:
+            both.set()
+        await both.wait()
+        return number * 10
+
+    def work(bridge: Any) -> list[int]:
+        answers: dict[int, int] = {}
+        threads = [
+            threading.Thread(target=lambda number=number: answers.update({number: bridge.call(lambda: ask(number))}))
+            for number in (1, 2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return [answers[1], answers[2]]
+
+    with anyio.fail_after(5):
+        assert await Workers(1).run(work) == [10, 20]
+
+
+async def test_what_a_question_raises_is_raised_in_the_thread() -> None:
+    async def fail() -> None:
+        raise KeyError("theirs")
+
+    def work(bridge: Any) -> str:
+        with pytest.raises(KeyError, match="theirs"):
+            bridge.call(fail)
+        return "caught"
+
+    assert await Workers(1).run(work) == "caught"
+
+
+async def test_an_abandoned_function_keeps_its_slot_is_told_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    pool = Workers(1)
+    asked, go_on, ended = anyio.Event(), threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    async def ask() -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    def work(bridge: Any) -> None:
+        try:
+            bridge.call(ask)
+        except ActionCancelled:
+            seen.append("told while it asked")
+        go_on.wait(5)
+        assert bridge.cancelled
+        try:
+            bridge.call(ask)
+        except ActionCancelled:
+            seen.append("told when it asked again")
+        ended.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: pool.run(work, name="The action 'slow'"))
+        await asked.wait()
+        group.cancel_scope.cancel()
+    assert pool.busy == 1
+    assert pool.abandoned == 1
+    assert "The action 'slow' goes on in its thread" in caplog.text
+    assert "1 of 1 threads" in caplog.text
+    go_on.set()
+    await wait_for(ended)
+    assert await pool.run(lambda bridge: "free again") == "free again"
+    assert pool.abandoned == 0
+    assert seen == ["told while it asked", "told when it asked again"]
+
+
+async def test_a_thread_started_by_the_function_cannot_ask_after_it_has_returned() -> None:
+    refused = threading.Event()
+    go_on = threading.Event()
+
+    async def ask() -> None:
+        raise AssertionError("nobody may ask any more")
+
+    def work(bridge: Any) -> str:
+        def later() -> None:
+            go_on.wait(5)
+            try:
+                bridge.call(ask)
+            except ActionCancelled:
+                refused.set()
+
+        threading.Thread(target=later).start()
+        return "returned"
+
+    assert await Workers(1).run(work) == "returned"
+    go_on.set()
+    await wait_for(refused)
+
+
+async def test_functions_may_be_dispatched_elsewhere() -> None:
+    jobs: list[Callable[[], None]] = []
+    pool = Workers(1, dispatch=jobs.append)
+    results: list[str] = []
+
+    async def run() -> None:
+        results.append(await pool.run(lambda bridge: threading.current_thread().name))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await anyio.wait_all_tasks_blocked()
+        jobs.pop()()
+    assert results == [threading.current_thread().name]
+
+    def refuse(job: Callable[[], None]) -> None:
+        raise RuntimeError("the window is closed")
+
+    pool = Workers(1, dispatch=refuse)
+    with pytest.raises(RuntimeError, match="window"):
+        await pool.run(lambda bridge: 1)
+    assert pool.busy == 0
+
+
+async def test_threads_without_work_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.01)
+    pool = Workers(1)
+    thread = await pool.run(lambda bridge: threading.current_thread())
+    await anyio.to_thread.run_sync(lambda: thread.join(5))
+    assert not thread.is_alive()
+    assert await pool.run(lambda bridge: threading.current_thread()) is not thread
+
+
+def test_a_pool_has_a_thread_at_least() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        Workers(0)
+
+
+def test_a_loop_that_is_gone_takes_nothing(anyio_backend: str) -> None:
+    async def main() -> Callable[[Callable[[], None]], None]:
+        return loop_caller()
+
+    call = anyio.run(main, backend=anyio_backend)
+    call(lambda: pytest.fail("called"))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_stuck_handler_does_not_keep_the_process_alive(backend: str) -> None:
+    program = f"""
+import threading, anyio
+from tesseron_py.workers import Workers
+async def main():
+    async with anyio.create_task_group() as group:
+        started = threading.Event()
+        def stuck(bridge):
+            started.set()
+            threading.Event().wait()
+        group.start_soon(Workers(1).run, stuck)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    print("left")
+anyio.run(main, backend={backend!r})
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False)
+    assert result.stdout == "left\n"
+    assert result.returncode == 0
