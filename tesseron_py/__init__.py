@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import sync as sync
     from ._version import __version__ as __version__
     from .actions import Action as Action
     from .actions import action as action

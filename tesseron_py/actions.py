@@ -74,25 +74,25 @@ class Action(Generic[P, R_co]):
         strict: bool,
         gate: Gate | None,
     ) -> None:
-        self.fn = fn
+        self.fn: Callable[P, R_co] = fn
         """The function itself."""
-        self.name = name
+        self.name: str = name
         """Its name on the wire."""
-        self.description = description
+        self.description: str = description
         """What the agent reads of it."""
-        self.annotations = annotations
+        self.annotations: Annotations = annotations
         """What its author says of it."""
-        self.timeout = timeout
+        self.timeout: float | None = timeout
         """Seconds it may run, waiting for people and models aside; `None` is no limit."""
-        self.strict = strict
+        self.strict: bool = strict
         """Whether its output is validated before it goes out."""
-        self.signature = signature
-        self.output = output
-        self.gate = gate
+        self.signature: HandlerSignature = signature
+        self.output: Output | None = output
+        self.gate: Gate | None = gate
         self._explicit_timeout = explicit_timeout
         self.__doc__ = fn.__doc__
-        self.__name__ = getattr(fn, "__name__", name)
-        self.__wrapped__ = fn
+        self.__name__: str = getattr(fn, "__name__", name)
+        self.__wrapped__: Callable[P, R_co] = fn
 
     @property
     def input_schema(self) -> dict[str, Any]:

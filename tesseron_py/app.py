@@ -83,18 +83,18 @@ class Tesseron:
         _check_id(id)
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise ValueError(f"threads is a number of threads, 1 or more; not {threads!r}")
-        self.id = id
+        self.id: str = id
         """The app's id, which its tool names begin with."""
-        self.name = name if name is not None else id
+        self.name: str = name if name is not None else id
         """What people read."""
-        self.description = description
-        self.version = version
-        self.origin = origin
-        self.icon_url = icon_url
-        self.lifespan = lifespan
-        self.mask_errors = mask_errors
-        self.limits = limits
-        self.threads = threads
+        self.description: str = description
+        self.version: str = version
+        self.origin: str = origin
+        self.icon_url: str | None = icon_url
+        self.lifespan: Lifespan | None = lifespan
+        self.mask_errors: bool = mask_errors
+        self.limits: Limits = limits
+        self.threads: int = threads
         self._workers: Workers | None = None
         self._lock = threading.Lock()
         self._actions: dict[str, AnyAction] = {}

@@ -81,13 +81,13 @@ class _Facts:
 
     def __init__(self, line: Line, *, action: str, invocation_id: str, state: Any = None, route: str | None = None):
         self._line = line
-        self.action = action
+        self.action: str = action
         """The name of the running action."""
-        self.invocation_id = invocation_id
+        self.invocation_id: str = invocation_id
         """The id of this call, unique within its session."""
-        self.state = state
+        self.state: Any = state
         """What the app's `lifespan` yielded."""
-        self.route = route
+        self.route: str | None = route
         """Where in the app the caller is, as its gateway says; usually `None`."""
 
     @property

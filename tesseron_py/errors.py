@@ -103,11 +103,11 @@ class TesseronError(Exception):
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(code, message, data)
-        self.code = int(code)
+        self.code: int = int(code)
         """The JSON-RPC error code."""
-        self.message = message
+        self.message: str = message
         """What happened, for people."""
-        self.data = data
+        self.data: Any = data
         """What goes along with it, as JSON, or `None`."""
 
     def __str__(self) -> str:

@@ -42,15 +42,15 @@ class Resource:
         source: Source | None,
         output_schema: dict[str, Any] | None,
     ) -> None:
-        self.name = name
+        self.name: str = name
         """Its name on the wire."""
-        self.description = description
+        self.description: str = description
         """What the agent reads of it."""
         self.read_value = read
-        self.subscribable = subscribable
+        self.subscribable: bool = subscribable
         """Whether agents can follow it."""
-        self.source = source
-        self.output_schema = output_schema
+        self.source: Source | None = source
+        self.output_schema: dict[str, Any] | None = output_schema
         """The JSON Schema of its value, where its type is known."""
         self._lock = threading.Lock()
         self._followers: set[Follower] = set()

@@ -1,0 +1,193 @@
+"""What type checkers say of the public surface, checked by `make check` (mypy --strict and pyright strict) and by no test.
+
+Every `assert_type` is a promise to users.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import BaseModel, Field
+from typing_extensions import assert_type
+
+from tesseron_py import (
+    Accepted,
+    Action,
+    Cancelled,
+    Context,
+    Declined,
+    SyncContext,
+    Tesseron,
+    action,
+    ask,
+    confirm,
+    elicit,
+    sync,
+)
+from tesseron_py.testing import Agent, accept, context, sync_context
+
+
+class Warehouse(BaseModel):
+    id: str
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Row(TypedDict):
+    n: int
+
+
+class Size(enum.Enum):
+    S = "s"
+
+
+@asynccontextmanager
+async def lifespan(app: Tesseron) -> AsyncGenerator[dict[str, int]]:
+    yield {"x": 1}
+
+
+app = Tesseron("shop", "The shop", lifespan=lifespan)
+
+
+async def questions(ctx: Context) -> None:
+    assert_type(await ctx.confirm("?"), bool)
+    assert_type(await ctx.elicit("?"), str | None)
+    assert_type(await ctx.elicit("?", Warehouse), Warehouse | None)
+    assert_type(await ctx.elicit("?", Point), Point | None)
+    assert_type(await ctx.elicit("?", Row), Row | None)
+    assert_type(await ctx.elicit("?", Size), Size | None)
+    assert_type(await ctx.elicit("?", int), int | None)
+    assert_type(await ctx.elicit("?", json_schema={"type": "object"}), dict[str, Any] | None)
+    assert_type(await ctx.ask("?"), Accepted[str] | Declined | Cancelled)
+    assert_type(await ctx.ask("?", Warehouse, attempts=2), Accepted[Warehouse] | Declined | Cancelled)
+    assert_type(await ctx.ask("?", json_schema={}), Accepted[dict[str, Any]] | Declined | Cancelled)
+    assert_type(await ctx.ask_url("?", "https://x"), Accepted[None] | Declined | Cancelled)
+    assert_type(await ctx.sample("?"), str)
+    assert_type(await ctx.sample("?", Warehouse), Warehouse)
+    assert_type(await ctx.sample("?", list[int]), list[int])
+    await ctx.progress(10, "x", data={"a": 1})
+    await ctx.log("x", level="warn", sku="A1")
+
+    match await ctx.ask("?", Warehouse):
+        case Accepted(value):
+            assert_type(value, Warehouse)
+        case Declined() | Cancelled():
+            pass
+
+
+def sync_questions(ctx: SyncContext) -> None:
+    assert_type(ctx.confirm("?"), bool)
+    assert_type(ctx.elicit("?"), str | None)
+    assert_type(ctx.elicit("?", Warehouse), Warehouse | None)
+    assert_type(ctx.elicit("?", json_schema={"type": "object"}), dict[str, Any] | None)
+    assert_type(ctx.ask("?", int), Accepted[int] | Declined | Cancelled)
+    assert_type(ctx.sample("?"), str)
+    assert_type(sync.confirm("?"), bool)
+    assert_type(sync.elicit("?", Warehouse), Warehouse | None)
+    assert_type(sync.ask("?"), Accepted[str] | Declined | Cancelled)
+    ctx.progress(10)
+    ctx.log("x")
+
+
+async def module_questions() -> None:
+    assert_type(await confirm("?"), bool)
+    assert_type(await elicit("?"), str | None)
+    assert_type(await elicit("?", Warehouse), Warehouse | None)
+    assert_type(await ask("?", Warehouse), Accepted[Warehouse] | Declined | Cancelled)
+
+
+@app.action
+async def bare(text: str, tag: str | None = None) -> Warehouse:
+    return Warehouse(id=text)
+
+
+@app.action("named").describe("x").annotate(destructive=True).timeout(3)
+def named(name: str, ctx: SyncContext) -> int:
+    return len(name)
+
+
+@app.action("typed").input(Warehouse).output(Point).strict_output().handler
+async def typed(query: Warehouse, ctx: Context) -> Point:
+    return Point(len(query.id))
+
+
+@app.action("typed_first").input(Warehouse).handler
+async def typed_first(ctx: Context, query: Warehouse) -> int:
+    return 1
+
+
+@app.action("typed_only").input(Warehouse)
+def typed_only(query: Warehouse) -> int:
+    return 1
+
+
+@app.action("schema").input(json_schema={"type": "object"}).handler
+def schema(raw: dict[str, Any]) -> int:
+    return len(raw)
+
+
+@app.action("gate").confirm("Drop {name}?").handler
+def gate(name: str) -> int:
+    return 1
+
+
+def plain(x: int) -> str:
+    return str(x)
+
+
+free = action("free").annotate(destructive=True).handler(plain)
+app.add(free)
+
+
+async def calls(ctx: Context, sync_ctx: SyncContext) -> None:
+    assert_type(await bare("x", tag="y"), Warehouse)
+    assert_type(named("x", sync_ctx), int)
+    assert_type(await typed(Warehouse(id="x"), ctx), Point)
+    assert_type(await typed_first(ctx, Warehouse(id="x")), int)
+    assert_type(typed_only(Warehouse(id="x")), int)
+    assert_type(schema({"a": 1}), int)
+    assert_type(gate("x"), int)
+    assert_type(free(1), str)
+    assert_type(free.name, str)
+    assert_type(free.timeout, float | None)
+
+
+def keeps(fn: Action[[int], str]) -> None: ...
+
+
+keeps(free)
+
+
+def read_stats() -> Row:
+    return {"n": 1}
+
+
+stats = app.resource("stats").describe("x").output(Row).read(read_stats)
+stats.publish({"n": 2})
+
+
+async def kit() -> None:
+    async with Agent(app, answers=[accept({"id": "x"}), accept()]) as agent:
+        assert_type(await agent.call("bare", {"text": "x"}), Any)
+    await questions(context(answers=[accept()]))
+    sync_questions(sync_context())
+
+
+async def running() -> None:
+    async with app.listen() as host:
+        assert_type(host.url, str)
+        assert_type(host.claim_code, str | None)
+    with app.start() as sync_host:
+        assert_type(sync_host.wait_claimed(1.0), bool)
+
+
+async def special_forms(ctx: Context) -> None:
+    assert_type(await ctx.elicit("?", Literal["a", "b"]), Literal["a", "b"] | None)
+    assert_type(await ctx.elicit("?", Annotated[int, Field(ge=1)]), int | None)
