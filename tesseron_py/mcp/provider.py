@@ -194,14 +194,24 @@ class UnknownPrompt(LookupError):
 
 
 class Provider(Protocol):
-    """What an endpoint serves. Every method returns at once; what can wait is an `Invocation`.
+    """What an endpoint serves. Every method but `ready` returns at once; what can wait is an `Invocation`.
 
     A provider that also has the methods of `TemplateProvider`, `PromptProvider` or `CompletionProvider` offers those;
     what it does not offer is not declared, and asking for it is -32601.
     """
 
     @property
-    def info(self) -> ServerInfo: ...
+    def info(self) -> ServerInfo:
+        """Who the server says it is. Asked before `ready`, since `initialize` does not wait for that."""
+        ...
+
+    async def ready(self) -> None:
+        """Return once the other methods can be called: a provider may load what it serves late.
+
+        Awaited before anything else is called; once it has returned, not again. What it raises answers the requests
+        that waited for it (-32603 with the message), and the next request calls it anew.
+        """
+        ...
 
     def attach(self, client: Client) -> None:
         """A client has connected; from now on its `on_change` is told of changes."""

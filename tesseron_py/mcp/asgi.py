@@ -1,0 +1,186 @@
+"""The few parts of ASGI that an HTTP endpoint needs: a request's headers, its path, its body, and one response.
+
+Nothing here knows MCP. A `Reply` is one response: sent whole, or begun as a stream of events and ended later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import anyio
+
+from .exchange import Gone
+from .guard import Headers
+from .sse import COMMENT, MEDIA_TYPE, encode
+
+logger = logging.getLogger("tesseron_py.mcp.asgi")
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+_STREAM_HEADERS: Headers = [
+    (b"content-type", MEDIA_TYPE.encode()),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class BodyTooLarge(Exception):
+    """The body of a request is above the limit; the rest of it is not read."""
+
+
+class Disconnected(Exception):
+    """The client left before its request was whole."""
+
+
+class RequestHeaders:
+    """The headers of one request, by their lower-case names."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._all: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            self._all.setdefault(name, []).append(value)
+
+    def all(self, name: bytes) -> Sequence[bytes]:
+        return self._all.get(name, ())
+
+    def get(self, name: bytes) -> bytes | None:
+        """The value; `None` when there is none. Of several the last counts; where that matters, ask for `all`."""
+        values = self._all.get(name)
+        return None if values is None else values[-1].strip()
+
+
+def route(scope: Scope, path: str) -> bool:
+    """Whether a request is for `path`, wherever the application is mounted.
+
+    Servers and frameworks differ in whether `path` still has the `root_path` in front; both are understood.
+    """
+    given: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    return given == path or (bool(root) and given.startswith(root + "/") and given[len(root) :] == path)
+
+
+async def read_body(receive: Receive, limit: int, declared: bytes | None) -> bytes:
+    """The body of a request.
+
+    Raises:
+        BodyTooLarge: It is above `limit` bytes, or says so.
+        Disconnected: The client left.
+    """
+    if declared is not None and declared.isdigit() and int(declared) > limit:
+        raise BodyTooLarge
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise BodyTooLarge
+        if not message.get("more_body", False):
+            return part if not parts else b"".join((*parts, part))
+        parts.append(part)
+
+
+@lru_cache(maxsize=256)
+def accepts_stream(accept: bytes | None) -> bool:
+    """Whether an `Accept` header allows a stream of events: it names it, or a range with it, or is not there."""
+    if accept is None:
+        return True
+    best: tuple[int, float] = (-1, 0.0)
+    for entry in accept.decode("latin-1").lower().split(","):
+        kind, *params = (part.strip() for part in entry.split(";"))
+        rank = {"*/*": 0, "text/*": 1, MEDIA_TYPE: 2}.get(kind, -1)
+        if rank > best[0]:  # the most specific range decides
+            best = (rank, _quality(params))
+    return best[0] >= 0 and best[1] > 0
+
+
+def _quality(params: Sequence[str]) -> float:
+    for param in params:
+        name, _, value = param.partition("=")
+        if name.strip() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+class Reply:
+    """The response to one request.
+
+    Args:
+        send: The server's.
+        headers: What every response to this request carries.
+        write_deadline: Seconds the client has to take one message.
+    """
+
+    def __init__(self, send: Send, headers: Headers, write_deadline: float) -> None:
+        self.streams = False
+        """Whether it has become a stream of events."""
+        self._send = send
+        self._headers = headers
+        self._write_deadline = write_deadline
+
+    async def whole(
+        self, status: int, body: bytes = b"", *, kind: bytes = b"application/json", headers: Headers | None = None
+    ) -> None:
+        """Send the one and whole response; without a body it has no content type either."""
+        every = self._headers + (headers or [])
+        if body:
+            every = [*every, (b"content-type", kind)]
+        if status != 204:
+            every = [*every, (b"content-length", str(len(body)).encode())]
+        try:
+            await self._send({"type": "http.response.start", "status": status, "headers": every})
+            await self._send({"type": "http.response.body", "body": body})
+        except OSError as error:
+            logger.debug("A response has nobody to go to: %s", error)
+
+    async def event(self, text: str) -> None:
+        """Send one event; the first turns the response into a stream.
+
+        Raises:
+            Gone: The client does not take it.
+        """
+        await self._part(encode(text))
+
+    async def comment(self) -> None:
+        """Send a frame that says nothing; as the first, it turns the response into a stream.
+
+        Raises:
+            Gone: The client does not take it.
+        """
+        await self._part(COMMENT)
+
+    async def end(self, text: str | None = None) -> None:
+        """End the stream, with a last event, for whoever is still there."""
+        try:
+            await self._part(b"" if text is None else encode(text), more=False)
+        except Gone as error:
+            logger.debug("The end of a stream has nobody to go to: %s", error)
+
+    async def _part(self, data: bytes, *, more: bool = True) -> None:
+        try:
+            with anyio.fail_after(self._write_deadline):
+                if not self.streams:
+                    self.streams = True
+                    headers = self._headers + _STREAM_HEADERS
+                    await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        except OSError as error:  # TimeoutError is one
+            raise Gone(f"The client takes no more of its stream: {str(error) or 'it reads nothing'}") from error
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has left, or the response is complete. Nothing of the body may be unread."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,65 @@
+"""Changes that wait for a client to be told: coalesced, so that a slow or absent reader costs one entry each.
+
+A hundred changes of one list are one message, and of a resource the newest news is that it has news. It knows neither
+the session nor the carrier that tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from .envelope import notification_text
+from .messages import RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED
+from .provider import Change, ResourcesChanged, ToolsChanged
+
+
+class Changes:
+    """What one client has still to be told. As long as its session follows a bounded number of URIs, it is bounded.
+
+    Example:
+        ```python
+        changes.add(ToolsChanged())
+        await changes.wait()
+        await changes.tell(outbox.put)
+        ```
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Change, None] = {}
+        self._event: anyio.Event | None = None
+
+    def add(self, change: Change) -> None:
+        self._waiting[change] = None
+        if self._event is not None:
+            self._event.set()
+            self._event = None
+
+    async def wait(self) -> None:
+        """Return as soon as there is something to take."""
+        while not self._waiting:
+            if self._event is None:
+                self._event = anyio.Event()
+            await self._event.wait()
+
+    async def tell(self, send: Callable[[str], Awaitable[None]]) -> None:
+        """Send what waits, oldest change first. What could not be sent still waits."""
+        while self._waiting:
+            change = next(iter(self._waiting))
+            del self._waiting[change]
+            try:
+                await send(change_text(change))
+            except BaseException:
+                self._waiting.setdefault(change)
+                raise
+
+
+def change_text(change: Change) -> str:
+    """The notification that tells a client of `change`."""
+    match change:
+        case ToolsChanged():
+            return notification_text(TOOLS_CHANGED)
+        case ResourcesChanged():
+            return notification_text(RESOURCES_CHANGED)
+    return notification_text(RESOURCE_UPDATED, {"uri": change.uri})

@@ -1,0 +1,214 @@
+"""Forms as each revision of MCP can show them: clients refuse, unseen, what they cannot render.
+
+`normalise` turns the schema that a provider asks with into the subset of the client's revision (`spec/mcp.md` §1).
+It only ever loosens a form, since whoever asked validates the answer against the schema it had in mind; what would
+make the answer another one altogether (an object, a free list) is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from .messages import RICH_FORMS_SINCE
+
+_PRIMITIVE: Final = ("string", "integer", "number", "boolean")
+_FORMATS: Final = ("email", "uri", "date", "date-time")
+
+
+class NoSuchForm(ValueError):
+    """The form asks for something that this revision of MCP has no field for; names the field."""
+
+
+def normalise(schema: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """The `requestedSchema` for a client of `version`.
+
+    A list of types becomes its first that is a field; a field without a type gets that of its `enum` or `const`, else
+    string; an optional (`anyOf` with null) is its other branch. Titled choices are `oneOf` since 2025-11-25 and `enum`
+    with `enumNames` before, where only booleans have a default. Unknown formats, `pattern`, `$schema`, null defaults
+    and whatever else is not in the subset are dropped; `properties` is always there.
+
+    Raises:
+        NoSuchForm: A field is an object or a list that is no choice of several; before 2025-11-25, any list.
+
+    Example:
+        ```python
+        normalise({"properties": {"day": {"type": ["string", "null"], "format": "date"}}}, "2025-11-25")
+        # {"type": "object", "properties": {"day": {"type": "string", "format": "date"}}}
+        ```
+    """
+    given = schema.get("properties")
+    properties = (
+        {str(name): _field(str(name), field, version) for name, field in given.items()}
+        if isinstance(given, Mapping)
+        else {}
+    )
+    form: dict[str, Any] = {"type": "object", "properties": properties}
+    required = schema.get("required")
+    if isinstance(required, Sequence) and not isinstance(required, str):
+        # A client that cannot fill a required field that is not there can never submit the form.
+        names = list(dict.fromkeys(name for name in required if isinstance(name, str) and name in properties))
+        if names:
+            form["required"] = names
+    return form
+
+
+def _field(name: str, given: Any, version: str) -> dict[str, Any]:
+    schema: Mapping[str, Any] = _branch(given) if isinstance(given, Mapping) else {}
+    kind = _type(schema)
+    field: dict[str, Any] = {"type": kind}
+    for key in ("title", "description"):
+        if isinstance(schema.get(key), str):
+            field[key] = schema[key]
+    match kind:
+        case "string":
+            _string(schema, field, version)
+        case "integer" | "number":
+            _number(schema, field)
+        case "boolean":
+            pass
+        case "array" if version >= RICH_FORMS_SINCE:
+            _several(name, schema, field)
+        case _:
+            since = f" before {RICH_FORMS_SINCE}" if kind == "array" else ""
+            raise NoSuchForm(f"the field {name!r} is of type {kind}, which a form of MCP cannot ask for{since}")
+    if (version >= RICH_FORMS_SINCE or kind == "boolean") and _fits(schema.get("default"), kind, field):
+        field["default"] = schema["default"]
+    return field
+
+
+def _branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema itself; or of an optional or a union, its first branch that is not null, under its own title."""
+    for key in ("anyOf", "oneOf"):
+        branches = schema.get(key)
+        if not isinstance(branches, Sequence) or _titled(branches) is not None:
+            continue
+        for branch in branches:
+            if isinstance(branch, Mapping) and branch.get("type") != "null":
+                return {**branch, **{k: v for k, v in schema.items() if k != key and v is not None}}
+    return schema
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return kind if kind in (*_PRIMITIVE, "array", "object") else "string"
+    if isinstance(kind, Sequence):
+        return next((entry for entry in kind if entry in (*_PRIMITIVE, "array", "object")), "string")
+    if "const" in schema:
+        return _type_of([schema["const"]])
+    choices = schema.get("enum")
+    return _type_of(choices) if isinstance(choices, Sequence) and not isinstance(choices, str) else "string"
+
+
+def _type_of(values: Sequence[Any]) -> str:
+    values = [value for value in values if value is not None]
+    if values and all(isinstance(value, bool) for value in values):
+        return "boolean"
+    if not values or any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return "string"
+    return "integer" if all(isinstance(value, int) for value in values) else "number"
+
+
+def _string(schema: Mapping[str, Any], field: dict[str, Any], version: str) -> None:
+    choices = _titled(schema.get("oneOf")) or _titled(schema.get("anyOf")) or _named(schema)
+    if choices is None:
+        for key in ("minLength", "maxLength"):
+            if _is_count(schema.get(key)):
+                field[key] = schema[key]
+        if schema.get("format") in _FORMATS:
+            field["format"] = schema["format"]
+    elif all(title is None for _, title in choices):
+        field["enum"] = [value for value, _ in choices]
+    elif version >= RICH_FORMS_SINCE:
+        field["oneOf"] = [{"const": value, "title": value if title is None else title} for value, title in choices]
+    else:
+        field["enum"] = [value for value, _ in choices]
+        field["enumNames"] = [value if title is None else title for value, title in choices]
+
+
+def _named(schema: Mapping[str, Any]) -> list[tuple[str, str | None]] | None:
+    """The choices of an `enum` (titled by `enumNames`) or a `const`; `None` when there are none."""
+    values = [schema["const"]] if isinstance(schema.get("const"), str) else schema.get("enum")
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        return None
+    names = schema.get("enumNames")
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != len(values):
+        names = [None] * len(values)
+    choices = {
+        value: name if isinstance(name, str) else None
+        for value, name in zip(values, names, strict=True)
+        if isinstance(value, str)
+    }
+    return list(choices.items()) or None
+
+
+def _titled(branches: Any) -> list[tuple[str, str | None]] | None:
+    """The choices of `[{const, title}, …]`; `None` when it is something else."""
+    if not isinstance(branches, Sequence) or isinstance(branches, str) or not branches:
+        return None
+    choices: dict[str, str | None] = {}
+    for branch in branches:
+        if not isinstance(branch, Mapping) or not isinstance(branch.get("const"), str):
+            return None
+        title = branch.get("title")
+        choices[branch["const"]] = title if isinstance(title, str) else None
+    return list(choices.items())
+
+
+def _number(schema: Mapping[str, Any], field: dict[str, Any]) -> None:
+    for key in ("minimum", "maximum"):
+        if _is_number(schema.get(key)):
+            field[key] = schema[key]
+    choices = schema.get("enum")
+    if isinstance(choices, Sequence) and not isinstance(choices, str):
+        # MCP has no numeric choices; the person at least reads which there are, and whoever asked checks the answer.
+        listed = "One of: " + ", ".join(str(value) for value in choices if _is_number(value))
+        field["description"] = f"{field['description']} {listed}" if "description" in field else listed
+
+
+def _several(name: str, schema: Mapping[str, Any], field: dict[str, Any]) -> None:
+    items = schema.get("items")
+    items = items if isinstance(items, Mapping) else {}
+    titled = _titled(items.get("anyOf")) or _titled(items.get("oneOf"))
+    plain = _named(items)
+    if titled is not None:
+        field["items"] = {"anyOf": [{"const": value, "title": title or value} for value, title in titled]}
+    elif plain is not None:
+        field["items"] = {"type": "string", "enum": [value for value, _ in plain]}
+    else:
+        raise NoSuchForm(f"the field {name!r} is a list that is no choice of several strings")
+    for key in ("minItems", "maxItems"):
+        if _is_count(schema.get(key)):
+            field[key] = schema[key]
+
+
+def _fits(default: Any, kind: str, field: Mapping[str, Any]) -> bool:
+    match kind:
+        case "boolean":
+            return isinstance(default, bool)
+        case "string":
+            return isinstance(default, str) and default in _choices(field, default)
+        case "integer":
+            return isinstance(default, int) and not isinstance(default, bool)
+        case "number":
+            return _is_number(default)
+        case _:
+            return isinstance(default, list) and all(entry in _choices(field["items"], None) for entry in default)
+
+
+def _choices(field: Mapping[str, Any], otherwise: Any) -> list[Any]:
+    """What may be chosen in a field; `[otherwise]` where it is free."""
+    for key in ("oneOf", "anyOf"):
+        if key in field:
+            return [choice["const"] for choice in field[key]]
+    return list(field.get("enum", [otherwise]))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,335 @@
+"""The MCP endpoint over HTTP: a plain ASGI application with one path.
+
+It owns the sessions, their number and their end, and the statuses of `spec/mcp.md` §2: an ordinary call is answered
+with JSON, and the moment a handler asks, that very response becomes a stream of events. What a session answers is
+`legacy.py`'s.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import secrets
+from collections.abc import Iterable
+from typing import Final
+
+import anyio
+
+from ..home import Home
+from .asgi import (
+    BodyTooLarge,
+    Disconnected,
+    Receive,
+    Reply,
+    RequestHeaders,
+    Scope,
+    Send,
+    accepts_stream,
+    read_body,
+    route,
+)
+from .envelope import ABSENT, Absent, Answer, Id, Invalid, Request, error_text, parse
+from .guard import METHODS, Guard, Headers, cors, preflight
+from .http_session import HttpOutlet, HttpSession
+from .limits import EndpointLimits
+from .messages import (
+    DISCOVER,
+    HTTP_VERSIONS,
+    INITIALIZE,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    LEGACY_VERSIONS,
+    METHOD_NOT_FOUND,
+)
+from .provider import Provider
+from .readiness import Readiness
+
+_SESSION: Final = b"mcp-session-id"
+_VERSION: Final = b"mcp-protocol-version"
+_RETRY_AFTER: Final[Headers] = [(b"retry-after", b"60")]
+_ALLOW: Final[Headers] = [(b"allow", METHODS)]
+_CLOSE: Final[Headers] = [(b"connection", b"close")]
+"""With a response that comes before the request is read: what is left of it must not be taken for the next one."""
+_CHALLENGE: Final[Headers] = [(b"www-authenticate", b'Bearer realm="mcp"')]
+
+
+class _Refused(Exception):
+    """A request that is answered with a status of its own, and a JSON-RPC error that says why and what to do."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: int = INVALID_REQUEST,
+        id: Id | Absent | None = ABSENT,
+        headers: Headers | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = error_text(id, code, message).encode()
+        self.headers = headers or []
+
+
+class HttpEndpoint:
+    """Serves a provider at one path, to any number of sessions. Works under any ASGI server, on asyncio and trio.
+
+    It opens its home at the server's lifespan startup or, where the server passes none (a mounted application), at
+    the first request; it belongs to that event loop from then on.
+
+    Args:
+        provider: What is served.
+        path: Where, below the `root_path` of a mount.
+        token: The bearer token every request must carry; `None` needs none, for loopback alone.
+        hosts: Host names besides the loopback ones that this server goes by.
+        origins: Origins besides the loopback ones whose pages may call it.
+        limits: The endpoint's numbers.
+        home: Where background tasks run; closed with the endpoint. One of its own by default.
+
+    Raises:
+        ValueError: The path, a host, an origin or the token is none.
+
+    Example:
+        ```python
+        endpoint = HttpEndpoint(provider, token=os.environ["TESSERON_TOKEN"], hosts=["mcp.example.com"])
+        uvicorn.run(endpoint)
+        ```
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        *,
+        path: str = "/mcp",
+        token: str | None = None,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        limits: EndpointLimits | None = None,
+        home: Home | None = None,
+    ) -> None:
+        if not path.startswith("/"):
+            raise ValueError(f"The path {path!r} does not start with a slash; write {'/' + path!r}")
+        self.provider = provider
+        self.path = path
+        self.limits = limits or EndpointLimits()
+        self.home = home or Home("the MCP endpoint")
+        self._guard = Guard(token=token, hosts=hosts, origins=origins)
+        self._readiness = Readiness(provider, self.home)
+        self._sessions: dict[bytes, HttpSession] = {}
+        self._closed = False
+        self._active = 0
+        self._idle = anyio.Event()
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions there are."""
+        return len(self._sessions)
+
+    async def aclose(self) -> None:
+        """End every session: calls are cancelled, prompts withdrawn, streams ended.
+
+        To be called before the server is stopped, which else waits for its open streams. What is in flight has
+        `limits.closing` seconds to say goodbye; later requests get 503.
+        """
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            for session in list(self._sessions.values()):
+                self._end(session, "The server is closing")
+            with anyio.move_on_after(self.limits.closing):
+                while self._active:
+                    await self._idle.wait()
+            await self.home.aclose()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                self._active += 1
+                try:
+                    await self._request(scope, receive, send)
+                finally:
+                    self._active -= 1
+                    if not self._active:
+                        self._idle.set()
+                        self._idle = anyio.Event()
+            case "lifespan":
+                await self._lifespan(receive, send)
+            case "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": 1008, "reason": "MCP is spoken over HTTP here"})
+            case other:
+                raise ValueError(f"HttpEndpoint serves HTTP, not {other!r}")
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._open()
+        except Exception as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _open(self) -> None:
+        # Nothing of the request that happens to come first may live on in the tasks of the endpoint.
+        await self.home.open(context=contextvars.Context())
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = RequestHeaders(scope)
+        origins = headers.all(b"origin")
+        allowed = self._guard.allows_origin(origins)
+        reply = Reply(send, cors(origins[0]) if origins and allowed else [], self.limits.write_deadline)
+        try:
+            if not self._guard.allows_host(headers.all(b"host")):
+                raise _Refused(403, "The Host header is none of this server's names (--allow-host adds one)")
+            if not allowed:
+                raise _Refused(403, "Pages of this Origin may not call this server (--allow-origin allows one)")
+            if not route(scope, self.path):
+                raise _Refused(404, f"There is nothing here; MCP is at {self.path}")
+            if scope["method"] == "OPTIONS" and origins and headers.get(b"access-control-request-method"):
+                # A browser asks without the token whether it may send it.
+                await reply.whole(204, headers=preflight())
+                return
+            if not self._guard.allows_token(headers.all(b"authorization")):
+                raise _Refused(401, "This server wants its bearer token in Authorization", headers=_CHALLENGE)
+            if self._closed:
+                raise _Refused(503, "The server is closing", code=INTERNAL_ERROR, headers=_RETRY_AFTER)
+            if not self.home.is_open:
+                await self._open()
+            await self._dispatch(scope["method"], headers, receive, reply)
+        except _Refused as refused:
+            headers_of_it = refused.headers
+            if headers_of_it is _CLOSE and not scope.get("http_version", "1.1").startswith("1."):
+                headers_of_it = []  # HTTP/2 has no such header, and no need of it
+            await reply.whole(refused.status, refused.body, headers=headers_of_it)
+        except Disconnected:
+            pass
+
+    async def _dispatch(self, method: str, headers: RequestHeaders, receive: Receive, reply: Reply) -> None:
+        match method:
+            case "POST":
+                await self._post(headers, receive, reply)
+            case "GET":
+                _check_version(headers)
+                session = self._session(headers)
+                if not accepts_stream(headers.get(b"accept")):
+                    raise _Refused(406, "GET answers with text/event-stream; the Accept header does not allow it")
+                await session.tell(reply, receive)
+            case "DELETE":
+                _check_version(headers)
+                self._end(self._session(headers), "The client ended the session")
+                await reply.whole(204)
+            case "OPTIONS":
+                await reply.whole(204, headers=_ALLOW)
+            case _:
+                raise _Refused(405, f"{method} is not allowed here", headers=_ALLOW)
+
+    async def _post(self, headers: RequestHeaders, receive: Receive, reply: Reply) -> None:
+        kind = headers.get(b"content-type")
+        if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
+            raise _Refused(415, "A message is application/json")
+        message = parse(await self._body(headers, receive))
+        if isinstance(message, Request):
+            _check_version(headers, message)
+            if message.method == INITIALIZE:
+                await self._initialize(message, reply)
+            else:
+                await self._answer(self._session(headers, message), message, headers, receive, reply)
+        elif isinstance(message, Invalid):
+            session = self._sessions.get(headers.get(_SESSION) or b"")
+            if session is None or not session.mcp.spoiled(message):
+                raise _Refused(400, message.reason, code=message.code, id=message.id)
+            await reply.whole(202)
+        else:
+            _check_version(headers)
+            session = self._session(headers)
+            if isinstance(message, Answer):
+                session.mcp.answered(message)
+            else:
+                session.mcp.notified(message)
+            await reply.whole(202)
+
+    async def _body(self, headers: RequestHeaders, receive: Receive) -> bytes:
+        try:
+            with anyio.fail_after(self.limits.body_deadline):
+                return await read_body(receive, self.limits.body, headers.get(b"content-length"))
+        except BodyTooLarge:
+            raise _Refused(413, f"A message may have {self.limits.body} bytes", headers=_CLOSE) from None
+        except TimeoutError:
+            message = f"The body did not come within {self.limits.body_deadline:g} s"
+            raise _Refused(408, message, headers=_CLOSE) from None
+
+    async def _answer(
+        self, session: HttpSession, request: Request, headers: RequestHeaders, receive: Receive, reply: Reply
+    ) -> None:
+        outlet = HttpOutlet(reply, self.limits, can_stream=accepts_stream(headers.get(b"accept")))
+        exchange = session.mcp.open(request, outlet)
+        try:
+            await session.carry(exchange, outlet, receive)
+        finally:
+            text = exchange.finish()
+            session.touch()
+        if outlet.gone:
+            return
+        if reply.streams:
+            await reply.end(text)
+        elif text is None:
+            await reply.whole(202)
+        else:
+            await reply.whole(200, text.encode())
+
+    async def _initialize(self, request: Request, reply: Reply) -> None:
+        if len(self._sessions) >= self.limits.sessions:
+            message = f"{self.limits.sessions} sessions are open, which is as many as may be; end one with DELETE"
+            raise _Refused(429, message, code=INTERNAL_ERROR, id=request.id, headers=_RETRY_AFTER)
+        session = HttpSession(
+            secrets.token_urlsafe(24).encode(),
+            self.provider,
+            principal=self._guard.principal,
+            readiness=self._readiness,
+            limits=self.limits,
+            home=self.home,
+            on_idle=self._idle_for_long,
+        )
+        text = session.mcp.open(request, HttpOutlet(reply, self.limits, can_stream=False)).finish()
+        assert text is not None
+        if session.mcp.client is None:  # refused
+            await reply.whole(200, text.encode())
+            return
+        self._sessions[session.id] = session
+        session.begin()
+        await reply.whole(200, text.encode(), headers=[(_SESSION, session.id)])
+
+    def _session(self, headers: RequestHeaders, request: Request | None = None) -> HttpSession:
+        """The session that a message belongs to."""
+        id = ABSENT if request is None else request.id
+        key = headers.get(_SESSION)
+        if key is None:
+            raise _Refused(400, "The Mcp-Session-Id header is missing; send initialize first", id=id)
+        session = self._sessions.get(key)
+        if session is None:
+            raise _Refused(404, "The session is unknown or has ended; start a new one with initialize", id=id)
+        session.touch()
+        return session
+
+    def _end(self, session: HttpSession, reason: str) -> None:
+        del self._sessions[session.id]
+        session.end(reason)
+
+    def _idle_for_long(self, session: HttpSession) -> None:
+        self._end(session, "The session was idle for too long")
+
+
+def _check_version(headers: RequestHeaders, request: Request | None = None) -> None:
+    """Refuse a version header that is not of the legacy era; `initialize` may come with any that is."""
+    value = headers.get(_VERSION)
+    if value is None:
+        return
+    method = None if request is None else request.method
+    version = value.decode("latin-1")
+    if version in (LEGACY_VERSIONS if method == INITIALIZE else HTTP_VERSIONS):
+        return
+    # A client that probes for the modern era falls back to `initialize` on a 400 with anything but that era's codes.
+    code = METHOD_NOT_FOUND if method == DISCOVER else INVALID_REQUEST
+    message = f"MCP-Protocol-Version {version!r} is not served; known are {', '.join(HTTP_VERSIONS)}"
+    raise _Refused(400, message, code=code, id=ABSENT if request is None else request.id)

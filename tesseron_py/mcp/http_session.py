@@ -1,0 +1,180 @@
+"""One session over HTTP: how long it has been idle, what its GET stream has still to tell, and one call's response.
+
+The session's answers are `legacy.py`'s; which request belongs to which session is `http.py`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import anyio
+
+from ..home import Home, Timer
+from .asgi import Receive, Reply, disconnected
+from .changes import Changes
+from .exchange import Exchange, Gone
+from .legacy import LegacySession
+from .limits import EndpointLimits
+from .messages import HTTP_VERSIONS
+from .provider import Provider
+from .readiness import Readiness
+
+logger = logging.getLogger("tesseron_py.mcp.http")
+
+
+class HttpOutlet:
+    """The one response of a POST: JSON, until something has to be sent before the result is there."""
+
+    def __init__(self, reply: Reply, limits: EndpointLimits, *, can_stream: bool) -> None:
+        self.can_stream = can_stream
+        self.frame = limits.frame
+        self.gone = False
+        """Whether nobody is there to take a response."""
+        self._reply = reply
+        self._json = limits.json
+
+    @property
+    def room(self) -> int:
+        return self.frame if self._reply.streams else self._json
+
+    async def send(self, text: str) -> None:
+        try:
+            await self._reply.event(text)
+        except Gone:
+            self.gone = True
+            raise
+
+    async def keep_alive(self) -> None:
+        try:
+            await self._reply.comment()
+        except Gone:
+            self.gone = True
+            raise
+
+
+class HttpSession:
+    """A session.
+
+    Args:
+        id: What its requests carry as `Mcp-Session-Id`.
+        provider: What it is served.
+        principal: Whose it is.
+        readiness: Whether the provider is ready.
+        limits: The endpoint's numbers.
+        home: Who keeps its time.
+        on_idle: Called when it has been idle for too long.
+    """
+
+    def __init__(
+        self,
+        id: bytes,
+        provider: Provider,
+        *,
+        principal: str,
+        readiness: Readiness,
+        limits: EndpointLimits,
+        home: Home,
+        on_idle: Callable[[HttpSession], None],
+    ) -> None:
+        self.id = id
+        self._readiness = readiness
+        self._limits = limits
+        self._home = home
+        self._on_idle = on_idle
+        self._changes = Changes()
+        self.mcp = LegacySession(
+            provider,
+            principal=principal,
+            readiness=readiness,
+            limits=limits,
+            on_change=self._changes.add,
+            versions=HTTP_VERSIONS,
+        )
+        self._stream: anyio.CancelScope | None = None
+        self._used = 0.0
+        self._timer: Timer | None = None
+
+    def begin(self) -> None:
+        """It is a session from now on, and its idle time runs."""
+        self.touch()
+        self._keep_time(self._used + self._limits.idle)
+
+    def touch(self) -> None:
+        """It is in use: its idle time begins anew."""
+        self._used = anyio.current_time()
+
+    def end(self, reason: str) -> None:
+        """Its calls are cancelled, its stream ends."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._stream is not None:
+            self._stream.cancel()
+        self.mcp.close(reason)
+
+    async def carry(self, exchange: Exchange, outlet: HttpOutlet, receive: Receive) -> None:
+        """Carry a call on, and give it up when its connection drops."""
+        # Most calls end within a moment; only one that does not is worth a second task on its connection.
+        await exchange.settle()
+        if exchange.over:
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(_watch, receive, exchange, outlet)
+            await exchange.run(self._readiness)
+            group.cancel_scope.cancel()
+
+    async def tell(self, reply: Reply, receive: Receive) -> None:
+        """Tell of changes on a GET stream, until the client or the session ends it or a newer one takes its place."""
+        if self._stream is not None:
+            self._stream.cancel()
+        self.mcp.listen()
+        with anyio.CancelScope() as scope:
+            self._stream = scope
+            try:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_watch_stream, receive, group.cancel_scope)
+                    await self._tell(reply)
+                    group.cancel_scope.cancel()
+            finally:
+                if self._stream is scope:
+                    self._stream = None
+        if scope.cancelled_caught:
+            await reply.end()
+        self.touch()
+
+    async def _tell(self, reply: Reply) -> None:
+        try:
+            await reply.comment()  # the headers go out with it
+            while True:
+                with anyio.move_on_after(self._limits.silence) as silence:
+                    await self._changes.wait()
+                if silence.cancelled_caught:
+                    await reply.comment()
+                await self._changes.tell(reply.event)
+        except Gone as error:
+            logger.debug("A GET stream ends: %s", error)
+
+    def _keep_time(self, when: float) -> None:
+        self._timer = self._home.call_at(when, self._look)
+
+    def _look(self) -> None:
+        """Its idle time may be over. One timer looks now and then, since moving one with every request costs more."""
+        now = anyio.current_time()
+        over = self._used + self._limits.idle
+        if self.mcp.running or self._stream is not None:
+            self._keep_time(now + self._limits.idle)
+        elif now < over:
+            self._keep_time(over)
+        else:
+            self._on_idle(self)
+
+
+async def _watch(receive: Receive, exchange: Exchange, outlet: HttpOutlet) -> None:
+    await disconnected(receive)
+    outlet.gone = True
+    exchange.cancel("The client dropped the connection of the call")
+
+
+async def _watch_stream(receive: Receive, scope: anyio.CancelScope) -> None:
+    await disconnected(receive)
+    scope.cancel()

@@ -1,0 +1,327 @@
+"""The process's own standard input and output as lines: UTF-8 whatever the locale, and nothing of ours ever blocks.
+
+A handler's `print` must not get between the frames, so the two descriptors are taken away from the process while the
+lines are in use: descriptor 1 becomes standard error, descriptor 0 is empty. What cannot be polled (a regular file; on
+Windows, any pipe) is copied by one daemon thread each way, since a thread that reads `sys.stdin` hangs asyncio and
+aborts trio at the end.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import socket
+import stat
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+CHUNK: Final = 64 * 1024
+
+
+class LineTooLong(ValueError):
+    """A line is above the limit; it was skipped, and the next can be read."""
+
+
+class LineSplitter:
+    """Cuts bytes into lines at the byte `\\n` and nowhere else, within a bounded memory.
+
+    Args:
+        limit: Bytes one line may have. Of a longer one nothing is kept but that it was there.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
+        """The lines that end within `chunk`, without their end; `None` for one that is too long."""
+        *ends, rest = chunk.split(b"\n")
+        for part in ends:
+            self._take(part)
+            too_long = self._size > self._limit
+            line, self._parts, self._size = b"".join(self._parts), [], 0
+            yield None if too_long else line
+        self._take(rest)
+
+    def _take(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._limit:
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+
+class _Source(Protocol):
+    async def read(self) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class _Sink(Protocol):
+    async def write(self, data: bytes) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class StandardLines:
+    """Lines over the two descriptors of `own_standard_streams`.
+
+    `receive` is for one task, `send` for one at a time.
+
+    Args:
+        incoming: What is read.
+        outgoing: What is written.
+        limit: Bytes one line may have. A longer one that comes in is skipped.
+    """
+
+    def __init__(self, incoming: int, outgoing: int, *, limit: int) -> None:
+        self._source: _Source = _PolledSource(incoming) if _can_poll(incoming) else _CopiedSource(incoming)
+        self._sink: _Sink = _polled_sink(outgoing) if sys.platform != "win32" else _CopiedSink(outgoing)
+        self._splitter = LineSplitter(limit)
+        self.limit = limit
+        self._lines: deque[bytes | None] = deque()
+
+    async def receive(self) -> bytes:
+        """The next line, as it came.
+
+        Raises:
+            EOFError: Input has ended.
+            LineTooLong: The line is too long; the one after it can be read.
+        """
+        while not self._lines:
+            chunk = await self._source.read()
+            if not chunk:
+                raise EOFError("standard input has ended")
+            self._lines.extend(self._splitter.feed(chunk))
+        line = self._lines.popleft()
+        if line is None:
+            raise LineTooLong(f"the line is longer than {self.limit} bytes; it was skipped")
+        return line
+
+    async def send(self, text: str) -> None:
+        """Write `text` as one line; waits while the other end does not read.
+
+        Raises:
+            EOFError: Nobody reads any more.
+        """
+        try:
+            await self._sink.write(text.encode() + b"\n")
+        except OSError as error:
+            raise EOFError(f"standard output is closed: {error}") from error
+
+    async def aclose(self) -> None:
+        """Let go of what was opened besides the descriptors themselves."""
+        self._source.close()
+        await self._sink.aclose()
+
+
+@contextmanager
+def own_standard_streams() -> Iterator[tuple[int, int]]:
+    """Take descriptors 0 and 1 for ourselves while the body runs; yields our own copies of them.
+
+    Meanwhile what the process (or a child of it) prints goes to standard error, and it reads an empty input. What had
+    been printed and not yet flushed goes to standard error, too.
+
+    Raises:
+        OSError: There is no standard input or output.
+    """
+    incoming, outgoing = _copy_of(0), _copy_of(1)
+    empty = os.open(os.devnull, os.O_RDWR)
+    try:
+        try:
+            os.dup2(2, 1)
+        except OSError:  # started without a standard error
+            os.dup2(empty, 1)
+        os.dup2(empty, 0)
+        _flush()
+        with _printing_anything():
+            yield incoming, outgoing
+    finally:
+        _flush()
+        os.dup2(incoming, 0)
+        os.dup2(outgoing, 1)
+        for fd in (incoming, outgoing, empty):
+            os.close(fd)
+
+
+def _copy_of(fd: int) -> int:
+    """A copy of `fd` that is none of the three standard ones, even when one of those is closed."""
+    copy = os.dup(fd)
+    if copy > 2:
+        return copy
+    try:
+        return _copy_of(fd)
+    finally:
+        os.close(copy)
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):  # closed, or there is none
+        pass
+
+
+@contextmanager
+def _printing_anything() -> Iterator[None]:
+    """What is printed is only for the log now, so a character the locale lacks is escaped, as on standard error."""
+    out = sys.stdout
+    if not isinstance(out, io.TextIOWrapper):
+        yield
+        return
+    errors = out.errors
+    out.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        out.reconfigure(errors=errors)
+
+
+def _can_poll(fd: int) -> bool:
+    if sys.platform == "win32":
+        return False
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+
+
+class _PolledSource:
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    async def read(self) -> bytes:
+        await anyio.wait_readable(self._fd)
+        return os.read(self._fd, CHUNK)
+
+    def close(self) -> None:
+        pass
+
+
+class _CopiedSource:
+    """A descriptor that cannot be polled: a thread copies it into a socket that can."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket, other = socket.socketpair()
+        self._socket.setblocking(False)
+        # Of its own, so that the thread never reads from a descriptor that was closed and given to something else.
+        own = os.dup(fd)
+        _copy(lambda: os.read(own, CHUNK), other.sendall, own, other)
+
+    async def read(self) -> bytes:
+        while True:
+            try:
+                return self._socket.recv(CHUNK)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _polled_sink(fd: int) -> _Sink:
+    return _SocketSink(fd) if stat.S_ISSOCK(os.fstat(fd).st_mode) else _PolledSink(fd)
+
+
+class _PolledSink:
+    """A pipe, terminal or file. It stays in blocking mode, since that is not ours alone to change.
+
+    A pipe that polls as writable takes `PIPE_BUF` bytes without blocking, and no more is written at once.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLOUT)
+
+    async def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        chunks = 0
+        while rest:
+            if not self._poll.poll(0):
+                await anyio.wait_writable(self._fd)
+                continue
+            rest = rest[os.write(self._fd, rest[: select.PIPE_BUF]) :]
+            chunks += 1
+            if chunks % 64 == 0:  # a long line and a quick reader: let the others run
+                await checkpoint()
+
+    async def aclose(self) -> None:
+        pass
+
+
+class _SocketSink:
+    """A socket, as some clients give their servers for output."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket = socket.socket(fileno=os.dup(fd))
+
+    async def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self._socket.send(rest, socket.MSG_DONTWAIT) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+
+    async def aclose(self) -> None:
+        self._socket.close()
+
+
+class _CopiedSink:
+    """A descriptor that cannot be polled: what goes into a socket, a thread writes out."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket, other = socket.socketpair()
+        self._socket.setblocking(False)
+        own = os.dup(fd)
+
+        def write(data: bytes) -> None:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(own, rest) :]
+
+        _copy(lambda: other.recv(CHUNK), write, own, other)
+
+    async def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self._socket.send(rest) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+
+    async def aclose(self) -> None:
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            await anyio.wait_readable(self._socket)  # the thread closes its end when all is written
+        except OSError:
+            pass
+        finally:
+            self._socket.close()
+
+
+def _copy(read: Callable[[], bytes], write: Callable[[bytes], None], fd: int, other: socket.socket) -> None:
+    """Copy until the end or a fault, then close both ends.
+
+    In a daemon thread: one that waits for input keeps no process alive.
+    """
+
+    def run() -> None:
+        try:
+            while chunk := read():
+                write(chunk)
+        except OSError:
+            pass  # the other side has gone, and learns it from the close
+        finally:
+            os.close(fd)
+            other.close()
+
+    threading.Thread(target=run, name="tesseron-py standard streams", daemon=True).start()

@@ -1,0 +1,106 @@
+"""A question of a call as a request of MCP, and what came back as a `Reply`. Both eras ask and answer through here.
+
+Whatever is unclear about an answer is a refusal (`spec/mcp.md` §2, §3); it owns no ids and sends nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..invocation import Accept, Body, Cancel, Decline, Form, Malformed, Reply, Sample, Unavailable, Url
+from .forms import NoSuchForm, normalise
+from .messages import ELICIT, FORMS_SINCE, LIST_ROOTS, RICH_FORMS_SINCE, SAMPLE
+from .provider import ClientCapabilities
+
+DEFAULT_MAX_TOKENS: Final = 1024
+"""What a sampling request without `maxTokens` gets, since MCP requires one."""
+
+
+def client_capabilities(
+    declared: Mapping[str, Any], version: str, *, can_ask: bool, progress: bool
+) -> ClientCapabilities:
+    """What one call's client can do.
+
+    Args:
+        declared: The client's `capabilities`, unknown members and all.
+        version: The revision that is spoken.
+        can_ask: This call can carry a question to the client.
+        progress: It came with a progress token.
+    """
+    form = url = False
+    elicitation = declared.get("elicitation")
+    if can_ask and isinstance(elicitation, Mapping) and version >= FORMS_SINCE:
+        # `{}` means form. A null member is an absent one: some clients write out what they do not have.
+        form = elicitation.get("form") is not None or elicitation.get("url") is None
+        url = elicitation.get("url") is not None and version >= RICH_FORMS_SINCE
+    return ClientCapabilities(
+        form=form,
+        url=url,
+        sampling=can_ask and isinstance(declared.get("sampling"), Mapping),
+        roots=can_ask and isinstance(declared.get("roots"), Mapping),
+        progress=progress,
+        subscriptions=True,
+    )
+
+
+def to_request(
+    body: Body, version: str, capabilities: ClientCapabilities
+) -> tuple[str, Mapping[str, Any] | None] | Unavailable:
+    """The method and params that put `body` to a client, or why it cannot be put."""
+    match body:
+        case Form():
+            if not capabilities.form:
+                return Unavailable("this client cannot ask the person with a form (no elicitation capability)")
+            try:
+                return ELICIT, {"message": body.message, "requestedSchema": normalise(body.schema, version)}
+            except NoSuchForm as error:
+                return Unavailable(str(error))
+        case Url():
+            if not capabilities.url:
+                return Unavailable("this client cannot send the person to a URL (no elicitation.url capability)")
+            id = secrets.token_urlsafe(16)
+            return ELICIT, {"mode": "url", "message": body.message, "url": body.url, "elicitationId": id}
+        case Sample():
+            if not capabilities.sampling:
+                return Unavailable("this client cannot sample (no sampling capability)")
+            params = dict(body.params)
+            if params.get("maxTokens") is None:
+                params["maxTokens"] = DEFAULT_MAX_TOKENS
+            return SAMPLE, params
+    if not capabilities.roots:
+        return Unavailable("this client cannot list its roots (no roots capability)")
+    return LIST_ROOTS, None
+
+
+def reply_from_response(body: Body, message: Mapping[str, Any]) -> Reply:
+    """What a JSON-RPC response to the request for `body` says."""
+    if message.get("jsonrpc") != "2.0":
+        return Malformed(dict(message))
+    error = message.get("error")
+    if error is not None:
+        reason = error.get("message") if isinstance(error, Mapping) else None
+        return Cancel(f"the client answered with an error: {reason}" if reason else "the client answered with an error")
+    if "result" not in message:
+        return Malformed(dict(message))
+    return reply_from_result(body, message["result"])
+
+
+def reply_from_result(body: Body, result: Any) -> Reply:
+    """What the result of the request for `body` says: for `Form` and `Url` an elicit result, else any object."""
+    if not isinstance(result, Mapping):
+        return Malformed(result)
+    if not isinstance(body, Form | Url):
+        return Accept(result)
+    match result.get("action"):
+        case "accept":
+            content = result.get("content")
+            if content is None:
+                return Accept({})
+            return Accept(content) if isinstance(content, Mapping) else Malformed(result)
+        case "decline":
+            return Decline()
+        case "cancel":
+            return Cancel("the client answered that there is no decision")
+    return Malformed(result)

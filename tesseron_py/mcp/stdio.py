@@ -1,0 +1,294 @@
+"""An MCP server on a pair of pipes: one JSON object a line, one client, from its first line to its last.
+
+It owns the order of what goes out and what runs for the client meanwhile. `serve` takes any duplex of lines;
+`serve_stdin_stdout` is the process's own (`spec/mcp.md` §5). Signals are the command line's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import anyio
+
+from ..home import Home
+from .changes import Changes
+from .envelope import Answer, Invalid, Notification, Request, parse
+from .exchange import Exchange, Gone
+from .guard import LOCAL
+from .legacy import LegacySession
+from .limits import EndpointLimits
+from .messages import INVALID_REQUEST
+from .pipes import LineTooLong, StandardLines, own_standard_streams
+from .provider import Provider
+from .readiness import Readiness
+
+logger = logging.getLogger("tesseron_py.mcp.stdio")
+
+
+class Lines(Protocol):
+    """A duplex of lines to one client; a `Channel` of the bindings is one."""
+
+    @property
+    def limit(self) -> int:
+        """Bytes one line may have."""
+        ...
+
+    async def send(self, text: str) -> None: ...
+
+    async def receive(self) -> str | bytes: ...
+
+
+async def serve(
+    lines: Lines,
+    provider: Provider,
+    *,
+    principal: str = LOCAL,
+    limits: EndpointLimits | None = None,
+    closed: type[Exception] | tuple[type[Exception], ...] = EOFError,
+) -> None:
+    """Serve one client until its input ends.
+
+    At the end its calls are cancelled, its prompts withdrawn and what is still to be sent is sent, within a bounded
+    time; the same when the serving task is cancelled.
+
+    Args:
+        lines: Where the client is. It is not closed here.
+        provider: What it is served.
+        principal: Whose client it is.
+        limits: The endpoint's numbers.
+        closed: What `lines` raises when the other end is gone.
+
+    Example:
+        ```python
+        here, there = memory.pair()
+        await serve(here, provider, closed=Closed)
+        ```
+    """
+    limits = limits or EndpointLimits()
+    home = Home("the MCP server on stdio")
+    await home.open()
+    try:
+        await _Server(lines, provider, principal, limits, closed, home).run()
+    finally:
+        await home.aclose(grace=limits.closing)
+
+
+async def serve_stdin_stdout(
+    provider: Provider, *, principal: str = LOCAL, limits: EndpointLimits | None = None
+) -> None:
+    """Serve the client at this process's standard input and output, until its input ends.
+
+    Meanwhile anything printed goes to standard error. To stop earlier, cancel the task.
+
+    Args:
+        provider: What it is served. Its `ready()` may take its time: `initialize` is answered before that.
+        principal: Whose client it is.
+        limits: The endpoint's numbers.
+    """
+    limits = limits or EndpointLimits()
+    with own_standard_streams() as (incoming, outgoing):
+        lines = StandardLines(incoming, outgoing, limit=limits.line)
+        try:
+            await serve(lines, provider, principal=principal, limits=limits)
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(limits.closing):
+                await lines.aclose()
+
+
+class _Outbox:
+    """What is to be sent, in order. A client that takes nothing in time is gone, and so is whoever waits for it."""
+
+    def __init__(self, lines: Lines, limits: EndpointLimits, closed: type[Exception] | tuple[type[Exception], ...]):
+        self.gone = False
+        self.on_gone: Callable[[], None] = _nothing
+        self._lines = lines
+        self._limits = limits
+        self._closed = closed
+        self._texts: deque[str] = deque()
+        self._size = 0
+        self._filled = anyio.Event()
+        self._drained = anyio.Event()
+        self._sending = False
+
+    async def put(self, text: str) -> None:
+        """Queue one message; waits while too many are queued.
+
+        Raises:
+            Gone: The client takes no more.
+        """
+        while self._full and not self.gone:
+            await self._drained.wait()
+        if self.gone:
+            raise Gone("The client takes no more messages")
+        self._texts.append(text)
+        self._size += len(text)
+        self._filled.set()
+
+    @property
+    def _full(self) -> bool:
+        return len(self._texts) >= self._limits.unsent or self._size > 2 * self._limits.line
+
+    async def run(self) -> None:
+        """Send what is queued, as long as the client takes it."""
+        try:
+            while True:
+                if not self._texts:
+                    self._filled = anyio.Event()
+                    self._wake()
+                    await self._filled.wait()
+                self._sending = True
+                text = self._texts.popleft()
+                self._size -= len(text)
+                with anyio.fail_after(self._limits.write_deadline):
+                    await self._lines.send(text)
+                self._sending = False
+                if not self._full:
+                    self._wake()
+        except self._closed as error:
+            logger.debug("The client reads no more: %s", error)
+        except TimeoutError:
+            logger.warning("The client has read nothing for %g s; it is given up", self._limits.write_deadline)
+        finally:
+            self.gone = True
+            self._wake()
+            self.on_gone()
+
+    async def flush(self) -> None:
+        """Return once everything queued is sent, or cannot be."""
+        while (self._texts or self._sending) and not self.gone:
+            await self._drained.wait()
+
+    def _wake(self) -> None:
+        self._drained.set()
+        self._drained = anyio.Event()
+
+
+def _nothing() -> None:
+    pass
+
+
+class _Outlet:
+    """A request's own messages are lines like any other; whose they are, their ids and tokens say."""
+
+    can_stream = True
+
+    def __init__(self, outbox: _Outbox, line: int) -> None:
+        self.frame = line
+        self.room = line
+        self._outbox = outbox
+
+    async def send(self, text: str) -> None:
+        await self._outbox.put(text)
+
+    async def keep_alive(self) -> None:
+        """Nothing: a pipe that is silent is not taken for dead."""
+
+
+class _Server:
+    """One client on its lines."""
+
+    def __init__(
+        self,
+        lines: Lines,
+        provider: Provider,
+        principal: str,
+        limits: EndpointLimits,
+        closed: type[Exception] | tuple[type[Exception], ...],
+        home: Home,
+    ) -> None:
+        self._lines = lines
+        self._limits = limits
+        self._closed = closed
+        self._home = home
+        self._outbox = _Outbox(lines, limits, closed)
+        self._outlet = _Outlet(self._outbox, min(limits.line, lines.limit))
+        self._changes = Changes()
+        self._readiness = Readiness(provider, home)
+        self._session = LegacySession(
+            provider,
+            principal=principal,
+            readiness=self._readiness,
+            limits=limits,
+            on_change=self._changes.add,
+        )
+        self._idle = anyio.Event()
+        self._exchanges = 0
+
+    async def run(self) -> None:
+        # Whatever runs for the client is the home's, not this task's: when this task is cancelled, the prompts still
+        # have to be withdrawn.
+        self._home.start(self._outbox.run, name="sending on stdio")
+        self._home.start(self._tell_changes, name="telling changes on stdio")
+        try:
+            with anyio.CancelScope() as scope:
+                self._outbox.on_gone = scope.cancel
+                await self._read()
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.closing):
+                self._session.close("The client's input has ended")
+                while self._exchanges and not self._outbox.gone:
+                    await self._idle.wait()
+                await self._outbox.flush()
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                line = await self._lines.receive()
+            except LineTooLong as error:
+                await self._outbox.put(Invalid(INVALID_REQUEST, f"Invalid request: {error}", None).reply())
+                continue
+            except self._closed as error:
+                logger.debug("The client's input has ended: %s", error)
+                return
+            if not line.strip():
+                continue
+            try:
+                await self._take(line)
+            except Gone:
+                return
+
+    async def _take(self, line: str | bytes) -> None:
+        match parse(line):
+            case Request() as request:
+                exchange = self._session.open(request, self._outlet)
+                if exchange.over:
+                    await self._respond(exchange)
+                else:
+                    self._exchanges += 1
+                    self._home.start(self._carry, exchange, name=f"MCP {request.method}")
+            case Notification() as notification:
+                self._session.notified(notification)
+            case Answer() as answer:
+                self._session.answered(answer)
+            case Invalid() as invalid:
+                if not self._session.spoiled(invalid):
+                    await self._outbox.put(invalid.reply())
+
+    async def _carry(self, exchange: Exchange) -> None:
+        try:
+            await exchange.run(self._readiness)
+            await self._respond(exchange)
+        except Gone:
+            logger.debug("The response to %s has nobody to go to", exchange.request.method)
+        finally:
+            exchange.finish()
+            self._exchanges -= 1
+            if not self._exchanges:
+                self._idle.set()
+                self._idle = anyio.Event()
+
+    async def _respond(self, exchange: Exchange) -> None:
+        text = exchange.finish()
+        if text is not None:
+            await self._outbox.put(text)
+
+    async def _tell_changes(self) -> None:
+        try:
+            while True:
+                await self._changes.wait()
+                await self._changes.tell(self._outbox.put)
+        except Gone:
+            logger.debug("A change has nobody to be told to")

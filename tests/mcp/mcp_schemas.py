@@ -1,0 +1,74 @@
+"""The Model Context Protocol's own JSON Schemas, to check what the endpoint sends; absent outside the workshop."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator, Draft202012Validator
+from jsonschema.protocols import Validator
+
+FOLDER = Path(__file__).parents[3] / "shared" / "spec" / "mcp-schema"
+VERSIONS = ("2025-06-18", "2025-11-25")
+needs_schemas = pytest.mark.skipif(not FOLDER.is_dir(), reason="the schemas of MCP are not here")
+
+RESULTS = {
+    "initialize": "InitializeResult",
+    "ping": "EmptyResult",
+    "logging/setLevel": "EmptyResult",
+    "tools/list": "ListToolsResult",
+    "tools/call": "CallToolResult",
+    "resources/list": "ListResourcesResult",
+    "resources/templates/list": "ListResourceTemplatesResult",
+    "resources/read": "ReadResourceResult",
+    "resources/subscribe": "EmptyResult",
+    "resources/unsubscribe": "EmptyResult",
+    "prompts/list": "ListPromptsResult",
+    "prompts/get": "GetPromptResult",
+    "completion/complete": "CompleteResult",
+}
+REQUESTS = {
+    "elicitation/create": "ElicitRequest",
+    "sampling/createMessage": "CreateMessageRequest",
+    "roots/list": "ListRootsRequest",
+}
+NOTIFICATIONS = {
+    "notifications/cancelled": "CancelledNotification",
+    "notifications/progress": "ProgressNotification",
+    "notifications/message": "LoggingMessageNotification",
+    "notifications/tools/list_changed": "ToolListChangedNotification",
+    "notifications/resources/list_changed": "ResourceListChangedNotification",
+    "notifications/resources/updated": "ResourceUpdatedNotification",
+}
+
+
+@cache
+def _validator(version: str, name: str) -> Validator:
+    schema = json.loads((FOLDER / f"{version}.json").read_text())
+    key, kind = ("$defs", Draft202012Validator) if "$defs" in schema else ("definitions", Draft7Validator)
+    return kind({"$ref": f"#/{key}/{name}", key: schema[key]})
+
+
+def validate(version: str, name: str, value: Any) -> None:
+    """Fail unless `value` is a `name` of that revision."""
+    _validator(version, name).validate(value)
+
+
+def check(version: str, message: dict[str, Any], method: str | None = None) -> None:
+    """Fail unless `message`, sent by a server, is one of that revision; `method` is the request a result answers."""
+    if not FOLDER.is_dir() or version not in VERSIONS:
+        return
+    new = version >= "2025-11-25"
+    if "method" in message:
+        table = REQUESTS if "id" in message else NOTIFICATIONS
+        validate(version, table[message["method"]], message)
+        validate(version, "JSONRPCRequest" if "id" in message else "JSONRPCNotification", message)
+    elif "error" in message:
+        validate(version, "JSONRPCErrorResponse" if new else "JSONRPCError", message)
+    else:
+        validate(version, "JSONRPCResultResponse" if new else "JSONRPCResponse", message)
+        assert method is not None
+        validate(version, RESULTS[method], message["result"])
