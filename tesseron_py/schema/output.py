@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ActionError, RegistrationError
 from ..unset import UNSET
+from .issues import Issue, issues_of, summary
 from .signature import output_schema
 
 
@@ -31,13 +32,17 @@ class Output:
         try:
             checked = self._adapter.validate_python(value)
         except ValidationError as error:
-            issues = [{"message": issue["msg"], "path": list(issue["loc"])} for issue in error.errors(include_url=False)]
-            raise ActionError("The action's output does not fit its type", issues) from error
+            raise _misfit(issues_of(error, value, noun="field", show=lambda path: True)) from error
         plain = self._adapter.dump_python(checked, mode="json", by_alias=True)
         if (path := _not_finite(plain)) is not None:
-            issue = {"message": "NaN and infinity are no JSON numbers", "path": path}
-            raise ActionError("The action's output does not fit its type", [issue])
+            raise _misfit([Issue("NaN and infinity are no JSON numbers", path)])
         return plain
+
+
+def _misfit(issues: list[Issue]) -> ActionError:
+    return ActionError(
+        f"The action's output does not fit its type: {summary(issues)}", [issue.to_wire() for issue in issues]
+    )
 
 
 def _not_finite(value: Any) -> list[Any] | None:
