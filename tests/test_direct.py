@@ -1,0 +1,140 @@
+"""A direct server: one app behind a memory channel, loaded late, closed cleanly."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from tesseron_py import Limits, Tesseron
+from tesseron_py.direct import AppEndpoint, DirectServer, endpoint_limits
+from tesseron_py.invocation import Done
+from tesseron_py.mcp.provider import Caller, Client, ClientCapabilities, ToolOutput
+
+
+def caller() -> Caller:
+    return Caller(Client("local", "test", "1", "legacy", lambda change: None), ClientCapabilities())
+
+
+async def value(server: DirectServer, tool: str) -> Any:
+    invocation = server.call_tool(tool, {}, caller())
+    with anyio.fail_after(5):
+        view = invocation.view()
+        while view.outcome is None:
+            view = await invocation.changed(view.version)
+    assert isinstance(view.outcome, Done)
+    assert isinstance(view.outcome.value, ToolOutput)
+    return view.outcome.value.value
+
+
+async def test_an_app_is_served_under_its_own_names() -> None:
+    app = Tesseron("shop", "The shop", version="2.1", description="Sells")
+    app.action("add").handler(lambda: 7)
+    server = DirectServer(app)
+    info = server.info
+    assert (info.name, info.title, info.version, info.instructions) == ("shop", "The shop", "2.1", "Sells")
+    await server.ready()
+    await server.ready()
+    assert [tool.name for tool in server.tools(caller().client)] == ["add"]
+    assert await value(server, "add") == 7
+    app.action("later").handler(lambda: 8)
+    with anyio.fail_after(5):
+        while len(server.tools(caller().client)) < 2:
+            await anyio.wait_all_tasks_blocked()
+    assert await value(server, "later") == 8
+    await server.aclose()
+
+
+async def test_an_app_may_be_loaded_late_and_once() -> None:
+    loaded: list[int] = []
+
+    def load() -> Tesseron:
+        loaded.append(1)
+        app = Tesseron("late")
+        app.action("add").handler(lambda: 7)
+        return app
+
+    server = DirectServer(load)
+    assert server.info.name == "tesseron-py"
+    assert loaded == []
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(server.ready)
+    assert loaded == [1]
+    assert await value(server, "add") == 7
+    await server.aclose()
+
+
+@pytest.mark.parametrize("problem", [ImportError("no such module"), SystemExit(3)])
+async def test_what_loading_raises_is_raised_to_everyone_who_waits(problem: BaseException) -> None:
+    def load() -> Tesseron:
+        raise problem
+
+    server = DirectServer(load)
+    for _ in range(2):
+        with pytest.raises(type(problem)):
+            await server.ready()
+    await server.aclose()
+
+
+async def test_a_hello_above_the_frame_limit_says_so() -> None:
+    app = Tesseron("shop", limits=Limits(frame=100))
+    app.action("add").describe("x" * 200).handler(lambda: 7)
+    server = DirectServer(app)
+    with pytest.raises(ValueError, match="a frame may be 100"):
+        await server.ready()
+    await server.aclose()
+
+
+async def test_closing_leaves_the_lifespan_even_if_that_takes_its_time() -> None:
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(app: Tesseron) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await anyio.wait_all_tasks_blocked()
+            seen.append("left")
+
+    server = DirectServer(Tesseron("shop", lifespan=lifespan))
+    await server.ready()
+    await server.aclose()
+    await server.aclose()
+    assert seen == ["left"]
+    with pytest.raises(RuntimeError, match="not open"):
+        server.home.start(anyio.sleep_forever)
+
+
+async def test_handlers_see_the_context_the_server_was_made_in_not_the_first_requests() -> None:
+    who = contextvars.ContextVar("who", default="nobody")
+    who.set("the maker")
+    app = Tesseron("shop")
+
+    @app.action
+    async def look() -> str:
+        return who.get()
+
+    server = DirectServer(app)
+    who.set("a request")
+    await server.ready()
+    assert await value(server, "look") == "the maker"
+    await server.aclose()
+
+
+def test_an_endpoint_takes_its_numbers_from_the_app() -> None:
+    limits = Limits(body=1, line=2, result=3, event=4, sessions=5, session_idle=6, calls=7, prompts=8, subscriptions=9)
+    share = endpoint_limits(limits)
+    assert (share.body, share.line, share.json, share.frame, share.sessions) == (1, 2, 3, 4, 5)
+    assert (share.idle, share.calls, share.prompts, share.subscriptions) == (6, 7, 8, 9)
+    endpoint = Tesseron("shop", limits=limits).asgi("/tools", token="t", hosts=["x.example"])
+    assert isinstance(endpoint, AppEndpoint)
+    assert endpoint.path == "/tools"
+    assert endpoint.limits == share
+    assert Tesseron("shop").asgi(limits=limits).limits == share
+    with pytest.raises(ValueError, match="slash"):
+        Tesseron("shop").asgi("mcp")
