@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..bindings.websocket import Listener, TesseronGate, listen
+from ..bindings.websocket import Listener, listen
 from ..home import Home
 from ..lifespan import RunningLifespan
 from ..protocol.messages import PENDING_AGENT, AgentInfo
@@ -99,7 +99,7 @@ class Host(AbstractAsyncContextManager["Host"]):
 
     async def _serve(self, state: Any) -> None:
         try:
-            async with listen(TesseronGate(), port=self._port, limit=self._app.limits.frame) as listener:
+            async with listen(port=self._port, limit=self._app.limits.frame) as listener:
                 self.url = listener.url
                 self._listening.set()
                 await self._accept(listener, state)

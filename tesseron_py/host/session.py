@@ -40,6 +40,7 @@ from ..protocol.messages import (
     PENDING_AGENT,
     PROTOCOL_VERSION,
     RESOURCES_CHANGED,
+    RESUME,
     AgentInfo,
     Capabilities,
     same_major,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ..home import Home
     from ..limits import Limits
     from ..resources import Resource
+    from .pairing import Pair
 
 logger = logging.getLogger("tesseron_py.host")
 
@@ -94,7 +96,8 @@ class Session:
         home: Whose tasks the calls run in.
         state: What the app's lifespan yielded.
         workers: The threads of its `def` handlers; by default the app's.
-        on_welcome: Called when the gateway has welcomed the app.
+        pair: A claimed session to resume; where the gateway does not, the app says hello instead.
+        on_welcome: Called when the gateway has welcomed the app, or resumed its session.
         on_claimed: Called when an agent has claimed the session.
 
     Example:
@@ -111,6 +114,7 @@ class Session:
         *,
         state: Any = None,
         workers: Workers | None = None,
+        pair: Pair | None = None,
         on_welcome: Callable[[], None] | None = None,
         on_claimed: Callable[[AgentInfo], None] | None = None,
     ) -> None:
@@ -118,11 +122,11 @@ class Session:
         self._channel = channel
         self.home = home
         self.state = state
+        self._pair = pair
         self._on_welcome = on_welcome
         self._on_claimed = on_claimed
         self.workers = workers if workers is not None else app.workers
         self._peer = Peer()
-        self._hello: Call | None = None
         self._waiting: deque[Request] | None = deque()
         self._failure: HandshakeFailure | None = None
         self._calls: dict[str, RunningCall] = {}
@@ -132,8 +136,12 @@ class Session:
         self._telling = False
         self.session_id: str | None = None
         """The gateway's id for this session, once welcomed."""
+        self.resume_token: str | None = None
+        """What the session can be resumed with; the newest one."""
         self.claim_code: str | None = None
         """The code a person gives their agent, until the session is claimed."""
+        self.resumed = False
+        """Whether the gateway has resumed the session."""
         self.agent = PENDING_AGENT
         """Who claimed the session; the caller of one call may be another (§11)."""
         self.capabilities = Capabilities()
@@ -153,9 +161,7 @@ class Session:
         stop_watching = self._app.watch(lambda what: call_loop(lambda: self._list_changed(what)))
         timer = self.home.call_at(anyio.current_time() + self._app.limits.handshake, self._handshake_is_late)
         try:
-            self._hello = self._peer.request(HELLO, self._hello_params())
-            self._hello.on_settled = lambda: self._welcomed(timer.cancel)
-            await self._send(self._hello.text)
+            await self._send(self._greet(timer.cancel).text)
             while self._failure is None:
                 await self._receive(await self._channel.receive())
         except Closed as closed:
@@ -198,6 +204,35 @@ class Session:
             "extensions": {EXTENSION: 1},
         }
 
+    def _greet(self, cancel_timer: Callable[[], None]) -> Call:
+        """The first request: to resume the session there is a pair for, else a hello."""
+        params = self._hello_params()
+        if self._pair is not None:
+            params |= {"sessionId": self._pair.session_id, "resumeToken": self._pair.resume_token}
+        call = self._peer.request(HELLO if self._pair is None else RESUME, params)
+        call.on_settled = lambda: self._greeted(call, cancel_timer)
+        return call
+
+    def _greeted(self, call: Call, cancel_timer: Callable[[], None]) -> None:
+        try:
+            welcome = call.result()
+        except TransportClosed:
+            return
+        except ProtocolMismatch as error:
+            self._fail(f"the gateway speaks another major version of the protocol: {error.message}")
+            return
+        except TesseronError as error:
+            if self._pair is None:
+                self._fail(f"the gateway refused the hello: {error.message} ({error.code})")
+                return
+            # It may be another gateway than the one that knows the session: a hello on the same connection.
+            logger.info("The gateway does not resume the session of %s: %s", self._app.id, error.message)
+            self._pair = None
+            self.home.start(self.send_text, self._greet(cancel_timer).text, name="hello")
+            return
+        cancel_timer()
+        self._welcomed(welcome)
+
     def _handshake_is_late(self) -> None:
         self._fail(f"the gateway sent no welcome within {self._app.limits.handshake:g} s")
 
@@ -207,27 +242,23 @@ class Session:
             self._waiting = None
             self.home.start(self._channel.aclose, name="close after a failed handshake")
 
-    def _welcomed(self, cancel_timer: Callable[[], None]) -> None:
-        assert self._hello is not None
-        cancel_timer()
-        try:
-            welcome = self._hello.result()
-        except TransportClosed:
-            return None
-        except ProtocolMismatch as error:
-            return self._fail(f"the gateway speaks another major version of the protocol: {error.message}")
-        except TesseronError as error:
-            return self._fail(f"the gateway refused the hello: {error.message} ({error.code})")
+    def _welcomed(self, welcome: Any) -> None:
         if not isinstance(welcome, dict) or not isinstance(welcome.get("sessionId"), str):
             return self._fail("the gateway's welcome is unreadable: it has no sessionId")
         version = welcome.get("protocolVersion")
         if not same_major(version):
             return self._fail(f"the gateway speaks version {version!r} of the protocol, this app {PROTOCOL_VERSION}")
+        if self._pair is not None and welcome["sessionId"] != self._pair.session_id:
+            return self._fail("the gateway resumed another session than the app's")
         self.session_id = welcome["sessionId"]
+        token, code = welcome.get("resumeToken"), welcome.get("claimCode")
+        self.resume_token = token if isinstance(token, str) else None
+        self.resumed = self._pair is not None
+        self.claim_code = code if isinstance(code, str) and not self.resumed else None
         self.capabilities = Capabilities.from_wire(welcome.get("capabilities"))
         self.agent = AgentInfo.from_wire(welcome.get("agent")) or PENDING_AGENT
-        code = welcome.get("claimCode")
-        self.claim_code = code if isinstance(code, str) else None
+        if self._pair is not None and self.agent == PENDING_AGENT:
+            self.agent = self._pair.agent
         extensions = welcome.get("extensions")
         self.extended = isinstance(extensions, dict) and bool(extensions.get(EXTENSION))
         waiting, self._waiting = self._waiting or deque(), None
@@ -237,6 +268,11 @@ class Session:
             self._serve(request)
         self._tell_changes_soon()
         return None
+
+    @property
+    def claimed(self) -> bool:
+        """Whether an agent has the session: it was welcomed, and no claim code waits (Tesseron 1.2 §3)."""
+        return self.session_id is not None and self.claim_code is None
 
     # What comes in
 
