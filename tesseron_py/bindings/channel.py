@@ -7,6 +7,7 @@ whoever uses a channel knows neither sockets nor framing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 
@@ -67,38 +68,56 @@ class Channel(Protocol):
         ...
 
 
+class Refusal(Enum):
+    """Why a gate turns a peer away, in the order of Tesseron 1.2 §3; each binding has its own answer for each."""
+
+    LOCKED_OUT = "too many wrong codes came lately"
+    MALFORMED = "the code is none, or there is more than one"
+    NO_CODE = "there is no code"
+    WRONG_CODE = "the code is not the one"
+    SPENT = "the claim has been used"
+    TAKEN = "another gateway has the place"
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a peer offers when it wants in, after the listener's own checks (path, Host, Origin) have passed.
+    """What a gateway offers when it wants in, after the listener's own checks have passed.
 
     Attributes:
-        path: The path of the request, as the peer sent it.
-        subprotocols: The elements of `Sec-WebSocket-Protocol`, in order, as they came.
+        path: Which endpoint it came to: the path of its request, or that of the socket.
+        codes: The codes it wants to bind with, as they came.
+        malformed: Whether it gave a bind element that holds no code, or more than one bind element.
     """
 
     path: str
-    subprotocols: tuple[str, ...]
+    codes: tuple[str, ...] = ()
+    malformed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Let the peer in, with the subprotocol it is told."""
-
-    subprotocol: str | None
+    """Let the gateway in. It may still find the place taken: only what `accept` returns is a connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Turn the peer away with an HTTP status and a sentence that says why and what to do."""
+    """Turn the gateway away; `message` says why and what to do."""
 
-    status: int
-    reason: str
+    refusal: Refusal
+    message: str
 
 
 class Gate(Protocol):
-    """Who decides whether a peer gets in. Consulted once an upgrade, without waiting."""
+    """Who decides whether a gateway gets in. Consulted once an attempt, in the event loop, without waiting."""
 
     def offer(self, offer: Offer) -> Admit | Refuse: ...
+
+
+class OpenGate:
+    """Lets every gateway in, whatever code it offers: claims are the gateway's to mint (Tesseron 1.2 §3)."""
+
+    def offer(self, offer: Offer) -> Admit | Refuse:
+        return Admit()
 
 
 def check_size(text: str, limit: int) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import cast
@@ -19,15 +19,15 @@ from anyio.lowlevel import checkpoint
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus, InvalidURI
 from websockets.frames import CloseCode, Frame, Opcode
-from websockets.headers import parse_subprotocol, validate_subprotocols
+from websockets.headers import parse_subprotocol
 from websockets.http11 import Request, Response
 from websockets.protocol import Protocol, State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 from websockets.uri import WebSocketURI, parse_uri
 
-from ..protocol.messages import DEFAULT_FRAME_LIMIT, HANDSHAKE_DEADLINE, SUBPROTOCOL
-from .channel import Admit, Closed, Gate, Offer, Refuse, check_size
+from ..protocol.messages import BIND_PREFIX, BIND_SUBPROTOCOL, DEFAULT_FRAME_LIMIT, HANDSHAKE_DEADLINE, SUBPROTOCOL
+from .channel import Closed, Gate, Offer, OpenGate, Refusal, Refuse, check_size
 from .duplex import STALL, Duplex
 from .loopback import bind, connect, is_loopback_authority, is_loopback_host, is_loopback_origin, send_at_once
 
@@ -41,6 +41,16 @@ ACCEPT_PAUSE = 1.0
 """Seconds the listener waits when the system gives it no connection, out of file descriptors for instance."""
 PACE = 64
 """Messages in a row that need no waiting before the event loop gets its turn all the same."""
+
+STATUSES: Mapping[Refusal, HTTPStatus] = {
+    Refusal.LOCKED_OUT: HTTPStatus.TOO_MANY_REQUESTS,
+    Refusal.MALFORMED: HTTPStatus.BAD_REQUEST,
+    Refusal.NO_CODE: HTTPStatus.UPGRADE_REQUIRED,
+    Refusal.WRONG_CODE: HTTPStatus.FORBIDDEN,
+    Refusal.SPENT: HTTPStatus.CONFLICT,
+    Refusal.TAKEN: HTTPStatus.CONFLICT,
+}
+"""What a gate's refusal is as the answer to an upgrade (Tesseron 1.2 §3)."""
 
 _TEXT, _BINARY, _CONT = Opcode.TEXT, Opcode.BINARY, Opcode.CONT
 _HEAD_END = b"\r\n\r\n"
@@ -58,18 +68,6 @@ class DialRefused(Exception):
         super().__init__(f"the connection was refused with HTTP {status}: {reason}")
         self.status = status
         self.reason = reason
-
-
-class TesseronGate:
-    """The default gate: lets in every peer that speaks as a gateway (Tesseron 1.2 §3)."""
-
-    def offer(self, offer: Offer) -> Admit | Refuse:
-        if SUBPROTOCOL in offer.subprotocols:
-            return Admit(SUBPROTOCOL)
-        return Refuse(
-            HTTPStatus.BAD_REQUEST,
-            f"This is the endpoint of a Tesseron app. Offer the subprotocol {SUBPROTOCOL!r} (Sec-WebSocket-Protocol).",
-        )
 
 
 class WebSocketChannel:
@@ -359,42 +357,42 @@ class Listener:
 
     def _judge(self, protocol: ServerProtocol, request: Request) -> Response:
         """Our checks, then the protocol's, then the gate's, then whether the place is free (Tesseron 1.2 §3, §8)."""
-        if (refusal := self._check(request)) is not None:
-            return _refuse(protocol, refusal)
+        if (problem := self._check(request)) is not None:
+            return _refuse(protocol, *problem)
         response = protocol.accept(request)
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
             return response
         offered = [parse_subprotocol(value) for value in request.headers.get_all("Sec-WebSocket-Protocol")]
+        elements = [element for header in offered for element in header]
+        if SUBPROTOCOL not in elements:
+            text = f"This is the endpoint of a Tesseron app. Offer {SUBPROTOCOL!r} in Sec-WebSocket-Protocol."
+            return _refuse(protocol, HTTPStatus.BAD_REQUEST, text)
         try:
-            verdict = self._gate.offer(Offer(request.path, tuple(element for header in offered for element in header)))
+            verdict = self._gate.offer(_offer(request.path, elements))
         except Exception:
             logger.exception("The gate failed; the connection is refused")
-            verdict = Refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "The app failed to decide; its log says why.")
+            text = "The app failed to decide; its log says why."
+            return _refuse(protocol, HTTPStatus.INTERNAL_SERVER_ERROR, text)
         if isinstance(verdict, Refuse):
-            return _refuse(protocol, verdict)
+            return _refuse(protocol, STATUSES[verdict.refusal], verdict.message)
         if self._attached is not None and (self._arrived is not None or not self._attached._is_abandoned):
-            return _refuse(
-                protocol,
-                Refuse(HTTPStatus.CONFLICT, "Another gateway is connected. Try again when it has disconnected."),
-            )
-        if verdict.subprotocol is not None:
-            response.headers["Sec-WebSocket-Protocol"] = verdict.subprotocol
-            protocol.subprotocol = Subprotocol(verdict.subprotocol)
+            text = "Another gateway is connected. Try again when it has disconnected."
+            return _refuse(protocol, STATUSES[Refusal.TAKEN], text)
+        response.headers["Sec-WebSocket-Protocol"] = SUBPROTOCOL
+        protocol.subprotocol = Subprotocol(SUBPROTOCOL)
         return response
 
-    def _check(self, request: Request) -> Refuse | None:
+    def _check(self, request: Request) -> tuple[HTTPStatus, str] | None:
         """That the request comes from this machine and not from some web page: Host, Origin, path."""
         hosts, origins = request.headers.get_all("Host"), request.headers.get_all("Origin")
         if len(hosts) != 1:
-            return Refuse(HTTPStatus.BAD_REQUEST, "Send exactly one Host header.")
+            return HTTPStatus.BAD_REQUEST, "Send exactly one Host header."
         if not is_loopback_authority(hosts[0]):
-            return Refuse(HTTPStatus.FORBIDDEN, "Host is not this machine. Connect to 127.0.0.1, [::1] or localhost.")
+            return HTTPStatus.FORBIDDEN, "Host is not this machine. Connect to 127.0.0.1, [::1] or localhost."
         if len(origins) > 1 or not all(map(is_loopback_origin, origins)):
-            return Refuse(
-                HTTPStatus.FORBIDDEN, "Only pages of this machine may connect. Send no Origin, or a local one."
-            )
+            return HTTPStatus.FORBIDDEN, "Only pages of this machine may connect. Send no Origin, or a local one."
         if request.path not in self.paths:
-            return Refuse(HTTPStatus.FORBIDDEN, "There is nothing at this path. Use the URL in the app's manifest.")
+            return HTTPStatus.FORBIDDEN, "There is nothing at this path. Use the URL in the app's manifest."
         return None
 
     def _vacate(self, channel: WebSocketChannel) -> None:
@@ -424,7 +422,7 @@ async def listen(
     What the body raises leaves unchanged. Connections still in their handshake end with it; accepted ones do not.
 
     Args:
-        gate: Who decides which upgrades get in; by default whoever is a gateway.
+        gate: Who decides which gateways get in; by default all do.
         host: A loopback address, or `localhost`, which is 127.0.0.1.
         port: The port; 0 lets the system choose.
         limit: Bytes one message may have, in either direction.
@@ -442,7 +440,7 @@ async def listen(
         ```
     """
     error: BaseException | None = None
-    listener = Listener(bind(host, port), gate or TesseronGate(), limit=limit, stall=stall)
+    listener = Listener(bind(host, port), gate or OpenGate(), limit=limit, stall=stall)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(listener._serve)
@@ -463,7 +461,7 @@ async def listen(
 async def dial(
     url: str,
     *,
-    subprotocols: Sequence[str] = (SUBPROTOCOL,),
+    code: str | None = None,
     limit: int = DEFAULT_FRAME_LIMIT,
     timeout: float = HANDSHAKE_DEADLINE,
     stall: float = STALL,
@@ -472,30 +470,33 @@ async def dial(
 
     Args:
         url: `ws://`, a loopback host, a port.
-        subprotocols: What to offer; with a code also `tesseron-bind.<code>` (Tesseron 1.2 §3).
+        code: The claim code to bind with, for an app that mints its own (Tesseron 1.2 §3).
         limit: Bytes one message may have, in either direction.
         timeout: Seconds until the upgrade must be answered.
         stall: Seconds the peer may read nothing while something waits to be written, before it is dropped.
 
     Raises:
-        ValueError: The URL is not one of this machine, or a subprotocol is not a token.
+        ValueError: The URL is not one of this machine, or the code cannot be one.
         DialRefused: The other end answered with an HTTP status other than 101.
         OSError: Nobody listens, or the answer took too long (`TimeoutError`).
         Closed: The connection broke before it was open, or the answer is no WebSocket's.
     """
     uri = _local_uri(url)
-    validate_subprotocols([Subprotocol(element) for element in subprotocols])
+    offered = [Subprotocol(SUBPROTOCOL)]
+    if code is not None:
+        offered.append(Subprotocol(BIND_PREFIX + code))
+        if BIND_SUBPROTOCOL.fullmatch(offered[-1]) is None:
+            raise ValueError("a claim code has 1 to 64 letters, digits, _ and -, which this one has not")
     with anyio.fail_after(timeout):
         duplex = Duplex(await connect(uri.host, uri.port), stall=stall)
         try:
-            return await _negotiate(duplex, uri, subprotocols, limit)
+            return await _negotiate(duplex, uri, offered, limit)
         except BaseException:
             duplex.close(Closed("the handshake failed"))
             raise
 
 
-async def _negotiate(duplex: Duplex, uri: WebSocketURI, subprotocols: Sequence[str], limit: int) -> WebSocketChannel:
-    offered = [Subprotocol(element) for element in subprotocols] or None
+async def _negotiate(duplex: Duplex, uri: WebSocketURI, offered: list[Subprotocol], limit: int) -> WebSocketChannel:
     protocol = ClientProtocol(uri, subprotocols=offered, max_size=limit, logger=logger)
     request = protocol.connect()
     protocol.send_request(request)
@@ -555,10 +556,16 @@ async def _part(duplex: Duplex, answer: bytes) -> None:
             pass
 
 
-def _refuse(protocol: ServerProtocol, refusal: Refuse) -> Response:
-    response = protocol.reject(refusal.status, f"{refusal.reason}\n")
-    if refusal.status == HTTPStatus.UPGRADE_REQUIRED:
-        response.headers["Upgrade"] = "websocket"
+def _offer(path: str, elements: list[Subprotocol]) -> Offer:
+    binds = [element for element in elements if element.startswith(BIND_PREFIX) or element == BIND_PREFIX[:-1]]
+    codes = tuple(match[1] for element in binds if (match := BIND_SUBPROTOCOL.fullmatch(element)) is not None)
+    return Offer(path, codes, malformed=len(binds) > 1 or len(codes) < len(binds))
+
+
+def _refuse(protocol: ServerProtocol, status: HTTPStatus, text: str) -> Response:
+    response = protocol.reject(status, f"{text}\n")
+    if status is HTTPStatus.UPGRADE_REQUIRED:
+        response.headers["Upgrade"] = "websocket"  # RFC 9110 §15.5.22 wants it
     return response
 
 

@@ -28,9 +28,9 @@ from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK, Inv
 from websockets.utils import accept_key
 
 from tesseron_py.bindings import websocket
-from tesseron_py.bindings.channel import Admit, Channel, Closed, Gate, Offer, Refuse, TooLarge
+from tesseron_py.bindings.channel import Admit, Channel, Closed, Gate, Offer, OpenGate, Refusal, Refuse, TooLarge
 from tesseron_py.bindings.duplex import BULK
-from tesseron_py.bindings.websocket import DialRefused, Listener, TesseronGate, WebSocketChannel, dial, listen
+from tesseron_py.bindings.websocket import DialRefused, Listener, WebSocketChannel, dial, listen
 
 from .suite import BULKY, LIMIT, Binding, BindingSuite, Connect, Flooder, drain, guard, until_blocked
 
@@ -211,7 +211,7 @@ async def listening(
 class Recorder:
     """A gate that answers as it is told and remembers what it was offered."""
 
-    verdict: Admit | Refuse = field(default_factory=lambda: Admit(GATEWAY))
+    verdict: Admit | Refuse = field(default_factory=Admit)
     offers: list[Offer] = field(default_factory=list)
 
     def offer(self, offer: Offer) -> Admit | Refuse:
@@ -341,49 +341,84 @@ async def test_a_second_path_can_be_opened() -> None:
             assert client.status == 101
             channel = await listener.accept()
             assert channel.path == "/resume-secret"
-        assert gate.offers == [Offer("/resume-secret", (GATEWAY,))]
+        assert gate.offers == [Offer("/resume-secret")]
 
 
-async def test_the_gate_sees_the_subprotocols_in_order_and_as_they_came() -> None:
+@pytest.mark.parametrize(
+    ("offered", "offer"),
+    [
+        (GATEWAY, Offer("/")),
+        (f"x, {GATEWAY}, tesseron-bin.A, Tesseron-bind.A, tesseron-binder", Offer("/")),
+        (f"{GATEWAY},tesseron-bind.aBc_1-2 ", Offer("/", ("aBc_1-2",))),
+        (("tesseron-bind.ABCD-EF ,x", GATEWAY), Offer("/", ("ABCD-EF",))),
+        (f"{GATEWAY}, tesseron-bind.{'x' * 64}", Offer("/", ("x" * 64,))),
+        (f"{GATEWAY}, tesseron-bind.{'x' * 65}", Offer("/", malformed=True)),
+        (f"{GATEWAY}, tesseron-bind.", Offer("/", malformed=True)),
+        (f"{GATEWAY}, tesseron-bind", Offer("/", malformed=True)),
+        (f"{GATEWAY}, tesseron-bind.AB.CD", Offer("/", malformed=True)),
+        (f"{GATEWAY}, tesseron-bind.AB$CD", Offer("/", malformed=True)),
+        (f"tesseron-bind.A, {GATEWAY}, tesseron-bind.B", Offer("/", ("A", "B"), malformed=True)),
+        ((f"{GATEWAY}, tesseron-bind.A", "tesseron-bind.A"), Offer("/", ("A", "A"), malformed=True)),
+        (f"{GATEWAY}, tesseron-bind.A, tesseron-bind.", Offer("/", ("A",), malformed=True)),
+    ],
+)
+async def test_the_gate_sees_the_codes_as_they_came(offered: str | tuple[str, ...], offer: Offer) -> None:
     gate = Recorder()
     async with guard(), listening(gate) as listener:
-        offer = ("tesseron-bind.aBc_1-2 ,x", "tesseron-gateway")
-        async with raw(listener, request(Sec_WebSocket_Protocol=offer)) as client:
+        async with raw(listener, request(Sec_WebSocket_Protocol=offered)) as client:
             assert client.status == 101
-        assert gate.offers == [Offer("/", ("tesseron-bind.aBc_1-2", "x", "tesseron-gateway"))]
+            assert client.head.lower().count("sec-websocket-protocol") == 1
+            assert f"Sec-WebSocket-Protocol: {GATEWAY}\r\n" in f"{client.head}\r\n"
+        assert gate.offers == [offer]
 
 
-@pytest.mark.parametrize("status", [400, 403, 409, 426, 429])
-async def test_a_refusal_of_the_gate_is_a_complete_answer(status: int) -> None:
-    gate = Recorder(Refuse(status, "No: ask for another code."))
+@pytest.mark.parametrize(
+    ("refusal", "status"),
+    [
+        (Refusal.LOCKED_OUT, 429),
+        (Refusal.MALFORMED, 400),
+        (Refusal.NO_CODE, 426),
+        (Refusal.WRONG_CODE, 403),
+        (Refusal.SPENT, 409),
+        (Refusal.TAKEN, 409),
+    ],
+)
+async def test_a_refusal_of_the_gate_is_a_complete_answer(refusal: Refusal, status: int) -> None:
+    gate = Recorder(Refuse(refusal, "No: ask for another code."))
     async with guard(), listening(gate) as listener:
         assert await refused(listener, request()) == (status, "No: ask for another code.\n")
         async with raw(listener) as client:
             assert ("Upgrade: websocket" in client.head) is (status == 426)
-        gate.verdict = Admit(None)
+        gate.verdict = Admit()
         async with raw(listener) as client:
             assert client.status == 101
-            assert "protocol" not in client.head.lower().split("switching protocols")[1]
-            assert (await listener.accept()).subprotocol is None
+            assert (await listener.accept()).subprotocol == GATEWAY
 
 
-async def test_the_default_gate_asks_for_the_gateway_subprotocol() -> None:
-    async with guard(), listening() as listener:
+async def test_whoever_is_no_gateway_gets_400_before_the_gate_is_asked() -> None:
+    gate = Recorder()
+    async with guard(), listening(gate) as listener:
         for sent in (
             request(drop=("Sec-WebSocket-Protocol",)),
             request(Sec_WebSocket_Protocol="tesseron-bind.ABCD-EF, tesseron-gateway2"),
+            request(Sec_WebSocket_Protocol="TESSERON-GATEWAY"),
         ):
             status, text = await refused(listener, sent)
             assert status == 400
             assert GATEWAY in text
-    assert TesseronGate().offer(Offer("/", ("x", GATEWAY))) == Admit(GATEWAY)
+    assert gate.offers == []
+
+
+def test_the_default_gate_lets_every_gateway_in() -> None:
+    for offer in (Offer("/"), Offer("/", ("A",)), Offer("/", ("A", "B"), malformed=True)):
+        assert OpenGate().offer(offer) == Admit()
 
 
 async def test_a_gate_that_fails_refuses_and_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         def offer(self, offer: Offer) -> Admit | Refuse:
-            if "tell" in offer.subprotocols:
-                return Refuse(299 + 500, "no such status")
+            if offer.codes:
+                return Refuse("no such refusal", "because")
             raise ZeroDivisionError("secret detail")
 
     async with guard(), listening(Broken()) as listener:
@@ -391,7 +426,7 @@ async def test_a_gate_that_fails_refuses_and_is_asked_again(caplog: pytest.LogCa
         assert status == 500
         assert "secret" not in text
         with pytest.raises(anyio.EndOfStream):
-            async with raw(listener, request(Sec_WebSocket_Protocol="tell")):
+            async with raw(listener, request(Sec_WebSocket_Protocol=f"{GATEWAY}, tesseron-bind.X")):
                 pass
         assert (await refused(listener, request()))[0] == 500
     assert "ZeroDivisionError" in caplog.text
@@ -606,7 +641,7 @@ async def test_a_second_connection_gets_409_while_one_is_attached() -> None:
         channel = await listener.accept()
         assert (await refused(listener, request()))[0] == 409
         assert len(gate.offers) == 3
-        gate.verdict = Refuse(403, "wrong code")
+        gate.verdict = Refuse(Refusal.WRONG_CODE, "wrong code")
         assert (await refused(listener, request()))[0] == 403  # the gate comes first
         await first.send(masked(TEXT, b"alive"))
         assert await channel.receive() == "alive"
@@ -1044,12 +1079,12 @@ async def test_field_47_nothing_is_left_of_a_closed_connection() -> None:
 async def test_logs_hold_no_code_and_no_message(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with guard(), listening(Recorder()) as listener, anyio.create_task_group() as group:
-        dialled = await dial(listener.url, subprotocols=(GATEWAY, "tesseron-bind.SECRET-42"))
+        dialled = await dial(listener.url, code="SECRET-42")
         accepted = await listener.accept()
         await dialled.send("SECRET-43")
         await accepted.send(await accepted.receive())
         with pytest.raises(DialRefused):
-            await dial(listener.url, subprotocols=(GATEWAY, "tesseron-bind.SECRET-44"))
+            await dial(listener.url, code="SECRET-44")
         group.start_soon(drain, accepted)
         await dialled.aclose()
     assert "SECRET" not in caplog.text
@@ -1091,9 +1126,11 @@ async def test_only_this_machine_is_dialled(url: str) -> None:
         await dial(url)
 
 
-async def test_a_subprotocol_that_is_no_token_is_not_sent() -> None:
-    with pytest.raises(ValueError, match="subprotocol"):
-        await dial("ws://127.0.0.1:1/", subprotocols=("tesseron-gateway\r\nX: y",))
+@pytest.mark.parametrize("code", ["", "A B", "A,B", "A\r\nX: y", "ÄBCD-EF", "x" * 65])
+async def test_a_code_that_cannot_be_one_is_not_sent(code: str) -> None:
+    with pytest.raises(ValueError, match="claim code") as caught:
+        await dial("ws://127.0.0.1:1/", code=code)
+    assert not code or code not in str(caught.value)
 
 
 async def test_dialling_nobody_is_an_os_error() -> None:
@@ -1141,7 +1178,7 @@ OPEN = (
 
 async def test_our_request_is_bare() -> None:
     async with guard(), answering(OPEN + b"\r\n", hold=True) as (url, requests):
-        channel = await dial(url, subprotocols=(GATEWAY, "tesseron-bind.ABCD-EF"))
+        channel = await dial(url, code="ABCD-EF")
         head = requests[0].decode().lower()
         assert channel.subprotocol is None
         assert "sec-websocket-protocol: tesseron-gateway, tesseron-bind.abcd-ef\r\n" in head
@@ -1154,7 +1191,7 @@ async def test_our_request_is_bare() -> None:
 async def test_frames_that_come_with_the_answer_are_received() -> None:
     frames = bytes([TEXT, 5]) + b"first" + bytes([PING, 0]) + bytes([TEXT, 6]) + b"second" + bytes([CLOSE, 0])
     async with guard(), answering(OPEN + b"\r\n" + frames) as (url, _):
-        texts, closed = await drain(await dial(url, subprotocols=()))
+        texts, closed = await drain(await dial(url))
         assert (texts, closed.code) == (["first", "second"], 1005)
 
 
@@ -1178,7 +1215,7 @@ async def test_an_answer_other_than_101_is_told(answer: bytes, status: int, reas
 
 
 async def test_field_94_our_own_refusals_reach_the_dialler() -> None:
-    async with guard(), listening(Recorder(Refuse(403, "Wrong code. Ask for it again."))) as listener:
+    async with guard(), listening(Recorder(Refuse(Refusal.WRONG_CODE, "Wrong code. Ask for it again."))) as listener:
         with pytest.raises(DialRefused) as caught:
             await dial(listener.url)
     assert (caught.value.status, caught.value.reason) == (403, "Wrong code. Ask for it again.")
