@@ -16,6 +16,7 @@ from collections import deque
 import anyio
 
 from .channel import Closed
+from .loopback import send_at_once
 
 CHUNK = 65536
 """Bytes one read takes at most."""
@@ -58,6 +59,10 @@ class Duplex:
         self._deadline = math.inf
         self._waits_to_write = False
         self._lingering: anyio.CancelScope | None = None
+
+    def send_at_once(self) -> None:
+        """Have small messages sent at once, on a transport that would else collect them."""
+        send_at_once(self._sock)
 
     async def read(self) -> bytes:
         """What has come, at most `BULK` bytes; empty at the end of the stream. Cancelling it loses nothing.

@@ -29,7 +29,8 @@ from websockets.uri import WebSocketURI, parse_uri
 from ..protocol.messages import BIND_PREFIX, BIND_SUBPROTOCOL, DEFAULT_FRAME_LIMIT, HANDSHAKE_DEADLINE, SUBPROTOCOL
 from .channel import Closed, Gate, Offer, OpenGate, Refusal, Refuse, check_size
 from .duplex import STALL, Duplex
-from .loopback import bind, connect, is_loopback_authority, is_loopback_host, is_loopback_origin, send_at_once
+from .loopback import bind, connect, is_loopback_authority, is_loopback_host, is_loopback_origin
+from .reception import Reception
 
 logger = logging.getLogger("tesseron_py.bindings.websocket")
 
@@ -37,8 +38,6 @@ LINGER = 1.0
 """Seconds that closing waits for the peer's part of it."""
 MAX_HANDSHAKES = 64
 """Connections that may be in their handshake at once; one more, and the oldest is dropped."""
-ACCEPT_PAUSE = 1.0
-"""Seconds the listener waits when the system gives it no connection, out of file descriptors for instance."""
 PACE = 64
 """Messages in a row that need no waiting before the event loop gets its turn all the same."""
 
@@ -153,7 +152,7 @@ class WebSocketChannel:
                 self._hang_up()
 
     @property
-    def _is_abandoned(self) -> bool:
+    def is_abandoned(self) -> bool:
         """Whether the peer has gone, and only our reader has not come to see it."""
         return self._duplex.is_abandoned
 
@@ -271,12 +270,9 @@ class Listener:
         self._sock = sock
         self._gate = gate
         self._limit = limit
-        self._stall = stall
-        self._attached: WebSocketChannel | None = None
-        self._arrived: WebSocketChannel | None = None
-        self._changed = anyio.Event()
-        self._closed = False
-        self._handshakes: dict[anyio.CancelScope, None] = {}
+        self._reception: Reception[WebSocketChannel] = Reception(
+            waiting=MAX_HANDSHAKES, deadline=HANDSHAKE_DEADLINE, stall=stall
+        )
 
     async def accept(self) -> WebSocketChannel:
         """The next admitted connection. It is the caller's: the end of the listener does not close it.
@@ -284,51 +280,11 @@ class Listener:
         Raises:
             Closed: The listener is closed.
         """
-        while self._arrived is None:
-            if self._closed:
-                raise Closed("the listener is closed", CloseCode.NORMAL_CLOSURE)
-            await self._changed.wait()
-        channel, self._arrived = self._arrived, None
-        return channel
-
-    async def _serve(self) -> None:
-        async with anyio.create_task_group() as group:
-            while True:
-                await anyio.wait_readable(self._sock)
-                try:
-                    sock, _ = self._sock.accept()
-                except (BlockingIOError, ConnectionError):
-                    continue  # the peer gave up before its turn came
-                except OSError as error:
-                    logger.warning("Cannot accept a connection now: %s; trying again in %g s", error, ACCEPT_PAUSE)
-                    await anyio.sleep(ACCEPT_PAUSE)
-                    continue
-                group.start_soon(self._shake_hands, sock)
-
-    async def _shake_hands(self, sock: socket.socket) -> None:
-        """Bring one connection through its upgrade, within the deadline; whatever it does stays its own trouble."""
-        while len(self._handshakes) >= MAX_HANDSHAKES:
-            oldest = next(iter(self._handshakes))
-            del self._handshakes[oldest]
-            oldest.cancel()
-        send_at_once(sock)
-        duplex = Duplex(sock, stall=self._stall)
-        admitted = False
-        with anyio.CancelScope(deadline=anyio.current_time() + HANDSHAKE_DEADLINE) as scope:
-            self._handshakes[scope] = None
-            try:
-                admitted = await self._upgrade(duplex)
-            except Closed as error:
-                logger.debug("A connection ended in its handshake: %s", error)
-            except Exception:
-                logger.exception("A handshake failed")
-            finally:
-                self._handshakes.pop(scope, None)
-                if not admitted:
-                    duplex.close(Closed("refused"))
+        return await self._reception.accept()
 
     async def _upgrade(self, duplex: Duplex) -> bool:
         """Answer one upgrade request; whether the connection was admitted."""
+        duplex.send_at_once()
         protocol = ServerProtocol(max_size=self._limit, logger=logger)
         early = await _read_head(duplex, protocol)
         events = protocol.events_received()
@@ -347,12 +303,10 @@ class Listener:
             await _part(duplex, answer)
             return False
         channel = WebSocketChannel(
-            duplex, protocol, path=request.path, limit=self._limit, early=early, on_free=self._vacate
+            duplex, protocol, path=request.path, limit=self._limit, early=early, on_free=self._reception.vacate
         )
-        self._attached = self._arrived = channel
         duplex.post(answer)
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._reception.seat(channel)
         return True
 
     def _judge(self, protocol: ServerProtocol, request: Request) -> Response:
@@ -375,7 +329,7 @@ class Listener:
             return _refuse(protocol, HTTPStatus.INTERNAL_SERVER_ERROR, text)
         if isinstance(verdict, Refuse):
             return _refuse(protocol, STATUSES[verdict.refusal], verdict.message)
-        if self._attached is not None and (self._arrived is not None or not self._attached._is_abandoned):
+        if self._reception.is_taken:
             text = "Another gateway is connected. Try again when it has disconnected."
             return _refuse(protocol, STATUSES[Refusal.TAKEN], text)
         response.headers["Sec-WebSocket-Protocol"] = SUBPROTOCOL
@@ -394,18 +348,6 @@ class Listener:
         if request.path not in self.paths:
             return HTTPStatus.FORBIDDEN, "There is nothing at this path. Use the URL in the app's manifest."
         return None
-
-    def _vacate(self, channel: WebSocketChannel) -> None:
-        if self._attached is channel:
-            self._attached = None
-
-    async def _close(self) -> None:
-        self._closed = True
-        self._changed.set()
-        self._sock.close()
-        if self._arrived is not None:
-            channel, self._arrived = self._arrived, None
-            await channel.aclose()
 
 
 @asynccontextmanager
@@ -439,23 +381,10 @@ async def listen(
             await channel.send(await channel.receive())
         ```
     """
-    error: BaseException | None = None
     listener = Listener(bind(host, port), gate or OpenGate(), limit=limit, stall=stall)
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(listener._serve)
-            try:
-                yield listener
-            except anyio.get_cancelled_exc_class():
-                raise
-            except BaseException as raised:
-                # Kept from the task group, which would wrap it.
-                error = raised
-            group.cancel_scope.cancel()
-    finally:
-        await listener._close()
-    if error is not None:
-        raise error
+    async with listener._reception.open():
+        listener._reception.receive_from(listener._sock, listener._upgrade)
+        yield listener
 
 
 async def dial(

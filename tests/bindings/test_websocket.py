@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK, InvalidStatus
 from websockets.utils import accept_key
 
-from tesseron_py.bindings import websocket
+from tesseron_py.bindings import loopback, reception, websocket
 from tesseron_py.bindings.channel import Admit, Channel, Closed, Gate, Offer, OpenGate, Refusal, Refuse, TooLarge
 from tesseron_py.bindings.duplex import BULK
 from tesseron_py.bindings.websocket import DialRefused, Listener, WebSocketChannel, dial, listen
@@ -538,7 +538,7 @@ async def test_waiting_handshakes_do_not_keep_others_out() -> None:
                 await idlers[0].receive()
             await idlers[-1].send(b"GET / HTTP/1.0\r\n\r\n")
             assert (await idlers[-1].receive()).startswith(b"HTTP/1.1 ")
-            assert len(listener._handshakes) <= websocket.MAX_HANDSHAKES
+            assert len(listener._reception._handshakes) <= websocket.MAX_HANDSHAKES
         finally:
             for idler in idlers:
                 await idler.aclose()
@@ -565,7 +565,7 @@ async def test_a_client_that_gives_up_in_its_handshake_leaves_no_trace(caplog: p
 async def test_a_listener_without_descriptors_tries_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(websocket, "ACCEPT_PAUSE", 0.01)
+    monkeypatch.setattr(reception, "ACCEPT_PAUSE", 0.01)
     faults: list[OSError] = [OSError(24, "Too many open files"), ConnectionAbortedError(), BlockingIOError()]
 
     class Exhausted:
@@ -577,16 +577,12 @@ async def test_a_listener_without_descriptors_tries_again(
                 raise faults.pop(0)
             return self.sock.accept()
 
-        def fileno(self) -> int:
-            return self.sock.fileno()
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.sock, name)
 
-        def close(self) -> None:
-            self.sock.close()
-
-    async with guard(), listening() as listener:
-        listener._sock = Exhausted(listener._sock)
-        async with raw(listener) as client:
-            assert client.status == 101
+    monkeypatch.setattr(websocket, "bind", lambda host, port: Exhausted(loopback.bind(host, port)))
+    async with guard(), listening() as listener, raw(listener) as client:
+        assert client.status == 101
     assert faults == []
     assert "Too many open files" in caplog.text
 
