@@ -20,6 +20,7 @@ from .resources import Resource, ResourceBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from .bindings.memory import MemoryChannel
     from .direct import AppEndpoint
@@ -221,62 +222,83 @@ class Tesseron:
 
     # Running
 
-    def listen(self, binding: Literal["ws"] = "ws", *, port: int = 0) -> Host:
-        """Listen for a gateway on this machine: `async with app.listen() as host:` serves while the body runs.
+    def listen(
+        self,
+        binding: Literal["ws", "uds"] = "ws",
+        *,
+        claims: Literal["host", "gateway"] = "host",
+        port: int = 0,
+        pairing: str | Path | None = None,
+    ) -> Host:
+        """Listen for gateways on this machine: `async with app.listen() as host:` serves while the body runs.
 
         Args:
-            binding: How: `"ws"`, a WebSocket on 127.0.0.1.
-            port: Which port; 0 lets the system choose one.
+            binding: How: `"ws"`, a WebSocket on 127.0.0.1, or `"uds"`, a Unix socket.
+            claims: Who mints the claim code: `"host"`, this app, so that the person's paste decides which gateway gets
+                it; or `"gateway"`, the first gateway that finds it.
+            port: Which port of the WebSocket; 0 lets the system choose one.
+            pairing: A file that keeps the pairing over a restart, with mode 0600; by default it ends with the process.
+
+        Raises:
+            ValueError: The binding or who mints the claims is none of these.
 
         Example:
             ```python
             async with app.listen() as host:
-                print(host.url)
+                print(host.claim_code)
                 await host.claimed()
             ```
         """
-        if binding != "ws":
-            raise ValueError(f'an app listens on "ws", not on {binding!r}')
-        from .host.host import Host
+        from .host.listening import listening_host
 
-        return Host(self, port=port)
+        return listening_host(self, binding, claims=claims, port=port, pairing=pairing)
 
-    async def serve(self, *, port: int = 0) -> None:
-        """Listen and serve until cancelled, inside a running event loop (asyncio or trio)."""
+    async def serve(self, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
+        """Listen and serve until cancelled, inside a running event loop (asyncio or trio).
+
+        Its parameters are those of `listen`.
+        """
         import anyio
 
-        async with self.listen(port=port) as host:
+        async with self.listen(binding, **options) as host:
             logger.info("%s listens on %s", self.id, host.url)
             await anyio.sleep_forever()
 
-    def run(self, *, port: int = 0) -> None:
-        """Listen, say where, and serve until Ctrl-C or SIGTERM. Blocks.
+    def run(self, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
+        """Listen, show the claim code, and serve until Ctrl-C or SIGTERM. Blocks. Its parameters are those of `listen`.
 
         Raises:
             RuntimeError: An event loop runs already; write `await app.serve()` there.
         """
         from .running import run_app
 
-        run_app(self, port=port)
+        run_app(self, binding, **options)
 
-    def start(self, *, port: int = 0, dispatch: Callable[[Callable[[], None]], object] | None = None) -> SyncHost:
+    def start(
+        self,
+        binding: Literal["ws", "uds"] = "ws",
+        *,
+        dispatch: Callable[[Callable[[], None]], object] | None = None,
+        **options: Any,
+    ) -> SyncHost:
         """Serve from a background thread: for Flask, Django, Tk, Qt, notebooks.
 
         Args:
-            port: Which port to listen on; 0 lets the system choose one.
+            binding: As for `listen`.
             dispatch: Runs `def` handlers: it is given a function without parameters and has it called once, in the
                 thread it likes. For a GUI, something like `lambda fn: root.after(0, fn)`.
+            options: As for `listen`.
 
         Example:
             ```python
             with app.start() as host:
-                print(host.url)
+                print(host.claim_code)
                 host.wait_claimed(timeout=60)
             ```
         """
         from .host.sync_host import SyncHost
 
-        return SyncHost(self, port=port, dispatch=dispatch)
+        return SyncHost(self, binding, dispatch=dispatch, **options)
 
     def asgi(
         self,

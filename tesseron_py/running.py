@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from anyio.abc import TaskStatus
@@ -15,35 +15,39 @@ from anyio.lowlevel import current_token
 
 if TYPE_CHECKING:
     from .app import Tesseron
+    from .host.host import Host
 
 GRACE = 1.0
 """Seconds that a process which is told to stop gives to handlers that do not heed their cancellation."""
 
 
-def run_app(app: Tesseron, *, port: int = 0) -> None:
-    """Listen, say on standard error where and what happens, and serve until Ctrl-C or SIGTERM.
+def run_app(app: Tesseron, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
+    """Listen, show on standard error the claim code and what happens, and serve until Ctrl-C or SIGTERM.
+
+    Args:
+        app: The app.
+        binding: As for `Tesseron.listen`.
+        options: As for `Tesseron.listen`.
 
     Raises:
         RuntimeError: An event loop runs already.
-        OSError: The port is taken.
+        OSError: The port is taken, or the directory for manifests cannot be used.
         Exception: What the app's lifespan raised.
     """
     try:
         current_token()
     except RuntimeError:  # anyio.NoEventLoopError is one
-        anyio.run(_serve, app, port)
+        anyio.run(_serve, app, app.listen(binding, **options))
         return
     raise RuntimeError("an event loop runs here already; write `await app.serve()` instead of `app.run()`")
 
 
-async def _serve(app: Tesseron, port: int) -> None:
-    from .host.host import Host
-
-    host = Host(app, port=port)
-
+async def _serve(app: Tesseron, host: Host) -> None:
     async def serve() -> None:
         await host.__aenter__()
         _say(f"{app.name} listens on {host.url}")
+        if host.claim_code is not None:
+            _say(code_card(host.claim_code))
         _say("Ctrl-C stops it.")
         async for event in host.events:
             _say(str(event))
@@ -54,6 +58,17 @@ async def _serve(app: Tesseron, port: int) -> None:
         await host.aclose(grace=GRACE)
     if host.stubborn:
         leave_now(0)
+
+
+def code_card(code: str) -> str:
+    """The claim code, large, and what to tell the agent."""
+    wide = " ".join(code)
+    return f"""
+    ╭─{"─" * len(wide)}─╮
+    │ {wide} │
+    ╰─{"─" * len(wide)}─╯
+    Tell your agent: claim the Tesseron session {code}
+"""
 
 
 def _say(text: str) -> None:

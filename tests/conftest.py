@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def tesseron_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test, and every process it starts, has a `~/.tesseron` of its own."""
+    home = tmp_path_factory.mktemp("home") / ".tesseron"
+    monkeypatch.setenv("TESSERON_HOME", str(home))
+    return home
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -61,6 +61,10 @@ class Claim:
         """The same claim, counting from now."""
         return replace(self, minted_at=int(now() * 1000))
 
+    def bound_to(self, agent: AgentInfo) -> Claim:
+        """The same claim, with who has it."""
+        return replace(self, bound_agent=agent)
+
     def to_manifest(self) -> dict[str, Any]:
         """Its part of a manifest: `hostMintedClaim`."""
         return {
@@ -74,7 +78,7 @@ class Claim:
 
 
 class ClaimGate:
-    """Lets in whoever has the code, once; and at the endpoints for resuming whoever comes.
+    """Lets in whoever has the code until the claim is spent; and at the endpoints for resuming whoever comes.
 
     The checks stand in the order of the table in Tesseron 1.2 §3. Five wrong codes within 60 s lock the gate for 60 s,
     the right one clears the count.
@@ -91,8 +95,6 @@ class ClaimGate:
         self._locked_until = float("-inf")
         self.spent = False
         """The claim has been used: a session stands or stood on it."""
-        self.in_flight = False
-        """Somebody with the code is being let in; whether the claim is spent is not decided yet."""
         self.resume_paths: set[str] = set()
         """Endpoints that ask for no code, since a resume token is asked for there."""
 
@@ -114,9 +116,6 @@ class ClaimGate:
         self._mismatches.clear()
         if self.spent:
             return Refuse(Refusal.SPENT, "The claim code has been used already; an agent has the app.")
-        if self.in_flight:
-            return Refuse(Refusal.TAKEN, "Another gateway is using the claim code right now.")
-        self.in_flight = True
         return Admit()
 
     def _mismatch(self, now: float) -> None:

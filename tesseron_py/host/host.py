@@ -1,19 +1,29 @@
-"""A running app that listens: it serves one gateway after the other until it is closed."""
+"""A running app: it serves one gateway after the other until it is closed, and keeps what one claim is worth.
+
+A host owns the claim it mints, the manifest that tells of it, and the pair by which its session is resumed. Where
+connections come from is an `Endpoint`'s; what is said over one is a `Session`'s.
+"""
 
 from __future__ import annotations
 
 import logging
 from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 
-from ..bindings.websocket import Listener, listen
+from ..bindings.channel import Closed
 from ..home import Home
 from ..lifespan import RunningLifespan
 from ..protocol.messages import PENDING_AGENT, AgentInfo
-from .events import Claimed, Dropped, Events, HandshakeFailed
+from .claims import REFRESH, Claim, ClaimGate
+from .endpoints import Endpoint, Source
+from .events import Claimed, Dropped, Events, HandshakeFailed, Resumed
+from .manifest import Manifest
+from .pairing import Pairing
 from .session import HandshakeFailure, Session
 
 if TYPE_CHECKING:
@@ -22,31 +32,68 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("tesseron_py.host")
 
+Claims: TypeAlias = Literal["host", "gateway"]
+
+FIRST_PAUSE = 0.2
+"""Seconds before a host listens again after its endpoint failed; doubled each time, up to `LONGEST_PAUSE`."""
+LONGEST_PAUSE = 10.0
+
 
 class Host(AbstractAsyncContextManager["Host"]):
-    """An app that listens on a loopback WebSocket; see `Tesseron.listen`.
+    """An app that serves gateways; see `Tesseron.listen` and `Tesseron.connect`.
 
-    Attributes:
-        url: Where it listens: `ws://127.0.0.1:PORT/`.
-        events: What happens to it: `Claimed`, `Dropped`, `HandshakeFailed`.
+    Args:
+        app: The app.
+        source: Where connections come from.
+        gate: The gate that asks for the claim this host mints; `None` leaves claims to the gateway.
+        claim: That claim.
+        announce: Write a manifest, by which gateways find the app.
+        pairing_file: Keep the pairing here over a restart.
+        workers: The threads of `def` handlers; by default the app's.
     """
 
-    def __init__(self, app: Tesseron, *, port: int = 0, workers: Workers | None = None) -> None:
+    def __init__(
+        self,
+        app: Tesseron,
+        source: Source,
+        *,
+        gate: ClaimGate | None = None,
+        claim: Claim | None = None,
+        announce: bool = True,
+        pairing_file: Path | None = None,
+        workers: Workers | None = None,
+    ) -> None:
         self._app = app
+        self._source = source
+        self._gate = gate
+        self._claim = claim
+        self._announce = announce
         self._workers = workers
-        self._port = port
         self._home = Home(f"tesseron-py host of {app.id}")
         self._lifespan = RunningLifespan(app, self._home)
+        self._pairing = Pairing(app.id, file=pairing_file)
+        self._manifest: Manifest | None = None
+        self._endpoint: Endpoint | None = None
         self._listening = anyio.Event()
         self._problem: Exception | None = None
         self._session: Session | None = None
         self._claimed = anyio.Event()
-        self.url = ""
-        self.events = Events()
+        self._resuming = False
+        self.events: Events = Events()
+        """What happens to the host: `Claimed`, `Resumed`, `Dropped`, `HandshakeFailed`; ends with it."""
+
+    # What an author looks at
+
+    @property
+    def url(self) -> str:
+        """Where it is: `ws://127.0.0.1:PORT/`, the path of its Unix socket, or the gateway it dials."""
+        return self._endpoint.where if self._endpoint is not None else ""
 
     @property
     def claim_code(self) -> str | None:
         """The code that a person gives their agent, until an agent has claimed the app."""
+        if self._gate is not None and self._claim is not None and not self._gate.spent:
+            return self._claim.code
         return self._session.claim_code if self._session is not None else None
 
     @property
@@ -55,15 +102,24 @@ class Host(AbstractAsyncContextManager["Host"]):
         return self._session.agent if self._session is not None else PENDING_AGENT
 
     async def claimed(self) -> AgentInfo:
-        """Wait until an agent has claimed the app."""
+        """Wait until an agent has claimed the app, or its claim was resumed."""
         await self._claimed.wait()
         return self.agent
 
+    @property
+    def stubborn(self) -> int:
+        """How many handlers go on although the host is closed."""
+        return self._home.running
+
+    # Its life
+
     async def __aenter__(self) -> Host:
         try:
+            if self._announce:
+                self._manifest = Manifest(self._app.name)
             await self._home.open()
             state = await self._lifespan.enter()
-            self._home.start(self._serve, state, name=f"listener of {self._app.id}")
+            self._home.start(self._serve, state, name=f"host of {self._app.id}")
             await self._listening.wait()
             if self._problem is not None:
                 raise self._problem
@@ -78,12 +134,14 @@ class Host(AbstractAsyncContextManager["Host"]):
         await self.aclose()
 
     async def aclose(self, *, grace: float | None = None) -> None:
-        """Stop listening, end every call, and leave the app's lifespan.
+        """Serve no more: the manifest goes, every call ends, the app's lifespan is left.
 
         Args:
             grace: Seconds for handlers and a lifespan that do not heed their cancellation; by default the app's limit.
         """
         grace = self._app.limits.closing if grace is None else grace
+        if self._manifest is not None:
+            self._manifest.remove()
         with anyio.CancelScope(shield=True):
             if self._session is not None:
                 await self._session.aclose()
@@ -92,17 +150,25 @@ class Host(AbstractAsyncContextManager["Host"]):
             await self._home.aclose(grace=grace)
             self.events.end()
 
-    @property
-    def stubborn(self) -> int:
-        """How many handlers go on although the host is closed."""
-        return self._home.running
-
     async def _serve(self, state: Any) -> None:
+        pause = FIRST_PAUSE
         try:
-            async with listen(port=self._port, limit=self._app.limits.frame) as listener:
-                self.url = listener.url
-                self._listening.set()
-                await self._accept(listener, state)
+            while True:
+                try:
+                    async with self._source() as endpoint:
+                        self._endpoint = endpoint
+                        if self._pairing.pair is not None and self._gate is not None:
+                            self._flip(endpoint)  # a pair from before the restart
+                        self._tell_gateways()
+                        self._listening.set()
+                        pause = FIRST_PAUSE
+                        await self._accept(endpoint, state)
+                except (Closed, OSError) as problem:
+                    if not self._listening.is_set():
+                        raise
+                    logger.warning("%s cannot be reached (%s); trying again in %g s", self._app.id, problem, pause)
+                    await anyio.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE)
         except Exception as problem:
             if self._listening.is_set():
                 raise
@@ -110,24 +176,91 @@ class Host(AbstractAsyncContextManager["Host"]):
         finally:
             self._listening.set()
 
-    async def _accept(self, listener: Listener, state: Any) -> None:
+    async def _accept(self, endpoint: Endpoint, state: Any) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep_fresh)
+            while True:
+                channel, resuming = await endpoint.accept()
+                minted = self._gate is not None and not resuming
+                session = Session(
+                    self._app,
+                    channel,
+                    self._home,
+                    state=state,
+                    workers=self._workers,
+                    pair=None if minted else self._pairing.pair,
+                    on_welcome=partial(self._on_welcome, minted=minted),
+                    on_claimed=self._on_claimed,
+                )
+                self._session = session
+                try:
+                    await session.run()
+                except HandshakeFailure as failure:
+                    logger.warning("A gateway connected and did not welcome %s: %s", self._app.id, failure)
+                    self.events.add(HandshakeFailed(str(failure)))
+                except Exception:
+                    logger.exception("The connection of %s to a gateway failed", self._app.id)
+                    self.events.add(Dropped("a fault of this app"))
+                else:
+                    self.events.add(Dropped("the connection ended"))
+                if self._gate is not None and self._gate.spent:
+                    self._flip(endpoint)
+                    self._tell_gateways()
+
+    def _flip(self, endpoint: Endpoint) -> None:
+        """The claim is spent and nobody is connected: from now on gateways dial to resume."""
+        if not self._resuming:
+            self._resuming = True
+            if self._gate is not None:
+                self._gate.spent = True
+            endpoint.open_for_resuming()
+
+    async def _keep_fresh(self) -> None:
         while True:
-            channel = await listener.accept()
-            session = Session(
-                self._app, channel, self._home, state=state, workers=self._workers, on_claimed=self._on_claimed
-            )
-            self._session = session
-            try:
-                await session.run()
-            except HandshakeFailure as failure:
-                logger.warning("A gateway connected and did not welcome %s: %s", self._app.id, failure)
-                self.events.add(HandshakeFailed(str(failure)))
-            except Exception:
-                logger.exception("The connection of %s to a gateway failed", self._app.id)
-                self.events.add(Dropped("a fault of this app"))
-            else:
-                self.events.add(Dropped("the connection ended"))
+            await anyio.sleep(REFRESH)
+            if self._claim is not None and self._gate is not None and not self._gate.spent:
+                self._claim = self._claim.refreshed()
+                self._tell_gateways()
+            elif self._manifest is not None:
+                self._manifest.renew()
+
+    def _tell_gateways(self) -> None:
+        endpoint = self._endpoint
+        if self._manifest is None or endpoint is None or endpoint.transport is None:
+            return
+        try:
+            self._manifest.write(endpoint.transport, self._claim, minted=self._gate is not None and not self._resuming)
+        except OSError as error:
+            if not self._listening.is_set():
+                raise
+            logger.warning("The manifest of %s cannot be written: %s", self._app.id, error)
+
+    # What its session reports
+
+    def _on_welcome(self, *, minted: bool) -> None:
+        session = self._session
+        if session is None or session.session_id is None:
+            return
+        if minted and self._gate is not None:
+            self._gate.spent = True
+        if session.claimed:
+            self._keep_pair(session)
+            if session.resumed:
+                self.events.add(Resumed(session.agent))
+                self._claimed.set()
 
     def _on_claimed(self, agent: AgentInfo) -> None:
+        if self._session is not None:
+            self._keep_pair(self._session)
         self._claimed.set()
         self.events.add(Claimed(agent))
+
+    def _keep_pair(self, session: Session) -> None:
+        token = session.resume_token
+        if token is None and self._claim is not None and session.session_id == self._claim.session_id:
+            token = self._claim.resume_token
+        if session.session_id is not None and token is not None:
+            self._pairing.keep(session.session_id, token, session.agent)
+        if self._claim is not None and session.agent != PENDING_AGENT and session.agent != self._claim.bound_agent:
+            self._claim = self._claim.bound_to(session.agent)
+            self._tell_gateways()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
 from ..protocol.messages import PENDING_AGENT, AgentInfo
 from ..workers import Workers, loop_caller
 from .host import Host
+from .listening import listening_host
 
 if TYPE_CHECKING:
     from ..app import Tesseron
@@ -26,12 +27,14 @@ class SyncHost:
     def __init__(
         self,
         app: Tesseron,
+        binding: Literal["ws", "uds"] = "ws",
         *,
-        port: int = 0,
         dispatch: Callable[[Callable[[], None]], object] | None = None,
+        **options: Any,
     ) -> None:
         self._app = app
-        self._port = port
+        self._binding: Literal["ws", "uds"] = binding
+        self._options = options
         self._workers = Workers(app.threads, dispatch=dispatch) if dispatch is not None else None
         self._host: Host | None = None
         self._listening = threading.Event()
@@ -56,7 +59,7 @@ class SyncHost:
         stops = anyio.Event()
         call_loop = loop_caller()
         self._stop = lambda: call_loop(stops.set)
-        async with Host(self._app, port=self._port, workers=self._workers) as host:
+        async with listening_host(self._app, self._binding, workers=self._workers, **self._options) as host:
             self._host = host
             self._listening.set()
             async with anyio.create_task_group() as group:

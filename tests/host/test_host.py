@@ -51,7 +51,7 @@ async def gateway_at(url: str) -> AsyncIterator[FakeGateway]:
 
 
 async def test_a_gateway_dials_calls_and_a_person_answers() -> None:
-    async with shop().listen() as host:
+    async with shop().listen(claims="gateway") as host:
         assert host.url.startswith("ws://127.0.0.1:")
         assert host.claim_code is None
         async with gateway_at(host.url) as gateway:
@@ -74,7 +74,7 @@ async def test_a_gateway_dials_calls_and_a_person_answers() -> None:
 
 
 async def test_one_gateway_at_a_time_and_the_next_when_it_has_gone() -> None:
-    async with shop().listen() as host, gateway_at(host.url) as first:
+    async with shop().listen(claims="gateway") as host, gateway_at(host.url) as first:
         await first.welcome()
         with pytest.raises(DialRefused) as refused:
             await dial(host.url)
@@ -89,7 +89,7 @@ async def test_one_gateway_at_a_time_and_the_next_when_it_has_gone() -> None:
 async def test_a_gateway_that_does_not_welcome_is_told_about_and_the_next_is_served(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with shop().listen() as host, gateway_at(host.url) as bad:
+    async with shop().listen(claims="gateway") as host, gateway_at(host.url) as bad:
         hello = await bad.recv()
         await bad.send(id=hello["id"], error={"code": -32000, "message": "version 9 here"})
         with pytest.raises(Closed):
@@ -105,7 +105,7 @@ async def test_a_gateway_that_does_not_welcome_is_told_about_and_the_next_is_ser
 
 
 async def test_closing_the_host_ends_calls_and_connection() -> None:
-    async with shop().listen() as host, gateway_at(host.url) as gateway:
+    async with shop().listen(claims="gateway") as host, gateway_at(host.url) as gateway:
         await gateway.welcome()
         await gateway.invoke("hold")
     with pytest.raises(Closed):
@@ -129,7 +129,7 @@ async def test_a_lifespan_is_entered_once_and_left_when_the_host_closes() -> Non
     async def state(ctx: Context) -> str:
         return str(ctx.state)
 
-    async with app.listen() as host:
+    async with app.listen(claims="gateway") as host:
         for _ in range(2):
             async with gateway_at(host.url) as gateway:
                 await gateway.welcome()
@@ -145,15 +145,15 @@ async def test_what_cannot_start_says_why() -> None:
         yield
 
     with pytest.raises(RuntimeError, match="no database"):
-        async with shop(lifespan=broken).listen():
+        async with shop(lifespan=broken).listen(claims="gateway"):
             pass
-    async with shop().listen() as host:
+    async with shop().listen(claims="gateway") as host:
         port = int(host.url.rsplit(":", 1)[1].strip("/"))
         with pytest.raises(OSError, match=r".+"):
-            async with shop().listen(port=port):
+            async with shop().listen(port=port, claims="gateway"):
                 pass
     with pytest.raises(ValueError, match="ws"):
-        shop().listen("smoke")  # type: ignore[arg-type]
+        shop().listen("smoke", claims="gateway")  # type: ignore[arg-type]
 
 
 async def test_serve_listens_until_it_is_cancelled(caplog: pytest.LogCaptureFixture) -> None:
@@ -172,7 +172,7 @@ async def test_run_refuses_where_an_event_loop_runs() -> None:
 
 
 def test_run_serves_until_sigterm() -> None:
-    program = "from tesseron_py import Tesseron\nTesseron('shop', 'The shop').run()"
+    program = "from tesseron_py import Tesseron\nTesseron('shop', 'The shop').run(claims='gateway')"
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -184,7 +184,7 @@ def test_run_serves_until_sigterm() -> None:
 
 
 def test_a_program_without_an_event_loop_serves_from_a_thread() -> None:
-    with shop().start() as host:
+    with shop().start(claims="gateway") as host:
 
         async def call() -> Any:
             async with gateway_at(host.url) as gateway:
@@ -210,7 +210,7 @@ def test_def_handlers_run_where_the_program_wants_them() -> None:
         jobs.append(job)
         arrived.release()
 
-    with shop().start(dispatch=dispatch) as host:
+    with shop().start(dispatch=dispatch, claims="gateway") as host:
         answers: list[Any] = []
 
         async def call() -> None:
@@ -227,7 +227,7 @@ def test_def_handlers_run_where_the_program_wants_them() -> None:
 
 
 def test_what_cannot_start_in_a_thread_is_raised_in_the_caller() -> None:
-    with shop().start() as host:
+    with shop().start(claims="gateway") as host:
         port = int(host.url.rsplit(":", 1)[1].strip("/"))
         with pytest.raises(OSError, match=r".+"):
             shop().start(port=port)
@@ -247,7 +247,7 @@ async def test_events_are_bounded_and_end() -> None:
 async def test_a_frame_above_the_limit_costs_the_connection_and_no_more() -> None:
     from tesseron_py import Limits
 
-    async with shop(limits=Limits(frame=4000)).listen() as host, gateway_at(host.url) as gateway:
+    async with shop(limits=Limits(frame=4000)).listen(claims="gateway") as host, gateway_at(host.url) as gateway:
         await gateway.welcome()
         await gateway.channel.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x" * 5000}))
         with pytest.raises(Closed) as closed:
