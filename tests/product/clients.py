@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -223,9 +223,9 @@ async def official(
             message_handler=message,
         )
         connected = _Official(client)
-        async with client:
-            yield connected
-        connected.changes.close()
+        with closing(connected.changes):
+            async with client:
+                yield connected
 
 
 # mcp 2.3 without its client ---------------------------------------------------------------------------------------
@@ -290,15 +290,15 @@ async def by_hand(
     async with _transport(address) as transport, transport as (reads, writes):
         dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reads, writes)
         client = _ByHand(dispatcher)
-        async with anyio.create_task_group() as group:
-            await group.start(dispatcher.run, requested, notified)
-            about = {"name": "by hand", "version": "0"}
-            params = {"protocolVersion": version, "capabilities": dict(capabilities), "clientInfo": about}
-            assert (await client.request("initialize", params))["protocolVersion"] == version
-            await dispatcher.notify("notifications/initialized", None)
-            yield client
-            group.cancel_scope.cancel()
-        client.changes.close()
+        with closing(client.changes):
+            async with anyio.create_task_group() as group:
+                await group.start(dispatcher.run, requested, notified)
+                about = {"name": "by hand", "version": "0"}
+                params = {"protocolVersion": version, "capabilities": dict(capabilities), "clientInfo": about}
+                assert (await client.request("initialize", params))["protocolVersion"] == version
+                await dispatcher.notify("notifications/initialized", None)
+                yield client
+                group.cancel_scope.cancel()
 
 
 # mcp 1.30 ---------------------------------------------------------------------------------------------------------
@@ -336,6 +336,9 @@ class _Old:
                         event, slot = self._waiting.pop(id)
                         slot.update(response)
                         event.set()
+        for event, slot in self._waiting.values():
+            slot["error"] = "the client is gone"
+            event.set()
 
     async def _ask(self, number: int, prompt: Mapping[str, Any]) -> None:
         reply = await self.person.ask(prompt["message"], prompt["form"], prompt["url"])
@@ -395,17 +398,17 @@ async def old(
         async with await anyio.open_process(command, stderr=errors, env=environment(env)) as process:
             client = _Old(process)
             ready = anyio.Event()
-            async with anyio.create_task_group() as group:
-                group.start_soon(client.listen, group.start_soon, ready)
-                with anyio.fail_after(PATIENCE):
-                    await ready.wait()
-                yield client
-                assert process.stdin is not None
-                with anyio.move_on_after(PATIENCE):
-                    await process.stdin.aclose()
-                    await process.wait()
-                group.cancel_scope.cancel()
-            client.changes.close()
+            with closing(client.changes):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(client.listen, group.start_soon, ready)
+                    with anyio.fail_after(PATIENCE):
+                        await ready.wait()
+                    yield client
+                    assert process.stdin is not None
+                    with anyio.move_on_after(PATIENCE):
+                        await process.stdin.aclose()
+                        await process.wait()
+                    group.cancel_scope.cancel()
         errors.seek(0)
         said = errors.read()
     assert "Traceback" not in said, said
