@@ -92,6 +92,16 @@ def test_the_shop_and_its_pages_share_one_cart(shell: Shell, tmp_path: Path) -> 
         assert page.get("/cart").json() == {"items": {}, "total": 0}
 
 
+def test_field_101_a_model_cannot_say_yes_in_place_of_a_person(shell: Shell, tmp_path: Path) -> None:
+    app = '--app "examples.shop_fastapi:app"'
+    script = ['@add_to_cart {"name": "tea"}', "elicit-decline", "@empty_cart", "read tesseron://shop/cart"]
+    results, _ = play(shell, app, script, tmp_path)
+    assert results[1:] == [{"cancelled": True}, {"items": {"tea": 1}, "total": 4.5}]
+    said, code = shell.run(f"echo '@empty_cart {{\"confirm\": true}}' | tesseron-py agent {app}")
+    assert code == 1
+    assert said[0].startswith('error: @empty_cart: confirm: unknown argument "confirm"')
+
+
 def test_the_shops_own_tests_pass(shell: Shell) -> None:
     said, code = shell.run("pytest examples/test_shop.py")
     assert code == 0, said
