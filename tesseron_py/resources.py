@@ -53,7 +53,7 @@ class Resource:
         self.output_schema: dict[str, Any] | None = output_schema
         """The JSON Schema of its value, where its type is known."""
         self._lock = threading.Lock()
-        self._followers: set[Follower] = set()
+        self._followers: dict[Follower, None] = {}  # in the order they came
 
     def __repr__(self) -> str:
         return f"<Resource {self.name}>"
@@ -72,11 +72,11 @@ class Resource:
     def follow(self, follower: Follower) -> Callable[[], None]:
         """Tell `follower` of every published value until the returned function is called."""
         with self._lock:
-            self._followers.add(follower)
+            self._followers[follower] = None
 
         def stop() -> None:
             with self._lock:
-                self._followers.discard(follower)
+                self._followers.pop(follower, None)
 
         return stop
 

@@ -45,6 +45,15 @@ def loop_caller() -> Callable[[Callable[[], None]], None]:
     return call
 
 
+def _forget_library(context: contextvars.Context) -> None:
+    """A thread may run an event loop of its own, which the mark of ours would have anyio refuse."""
+    try:
+        from sniffio import current_async_library_cvar
+    except ModuleNotFoundError:
+        return  # it is trio's, and without it there is no mark
+    context.run(current_async_library_cvar.set, None)
+
+
 class _Reply(Generic[T]):
     """What a thread waits for: a value, or an error."""
 
@@ -73,6 +82,7 @@ class _Job(Generic[T]):
     def __init__(self, fn: Callable[[_Job[T]], T]) -> None:
         self._fn = fn
         self._context = contextvars.copy_context()
+        _forget_library(self._context)
         self._call_loop = loop_caller()
         self._lock = threading.Lock()
         self._requests: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], _Reply[Any]]] = deque()

@@ -174,9 +174,10 @@ class Session:
             raise self._failure
 
     async def _end(self) -> None:
-        self._peer.close(TransportClosed("The connection to the gateway is closed"))
+        # The calls first: a handler that waits for an answer is cancelled, and does not take the close for a refusal.
         for call in list(self._calls.values()):
             call.end(None)
+        self._peer.close(TransportClosed("The connection to the gateway is closed"))
         for scope in self._reads:
             scope.cancel()
         with anyio.CancelScope(shield=True):

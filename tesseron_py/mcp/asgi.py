@@ -42,17 +42,21 @@ class RequestHeaders:
     """The headers of one request, by their lower-case names."""
 
     def __init__(self, scope: Scope) -> None:
-        self._all: dict[bytes, list[bytes]] = {}
-        for name, value in scope["headers"]:
-            self._all.setdefault(name, []).append(value)
+        self._pairs: Sequence[tuple[bytes, bytes]] = scope["headers"]
+        self._last: dict[bytes, bytes] = dict(self._pairs)
 
     def all(self, name: bytes) -> Sequence[bytes]:
-        return self._all.get(name, ())
+        """Every value, as it came."""
+        if name not in self._last:
+            return ()
+        if len(self._last) == len(self._pairs):
+            return (self._last[name],)
+        return [value for given, value in self._pairs if given == name]
 
     def get(self, name: bytes) -> bytes | None:
         """The value; `None` when there is none. Of several the last counts; where that matters, ask for `all`."""
-        values = self._all.get(name)
-        return None if values is None else values[-1].strip()
+        value = self._last.get(name)
+        return None if value is None else value.strip()
 
 
 def route(scope: Scope, path: str) -> bool:
@@ -169,18 +173,23 @@ class Reply:
             logger.debug("The end of a stream has nobody to go to: %s", error)
 
     async def _part(self, data: bytes, *, more: bool = True) -> None:
-        try:
-            with anyio.fail_after(self._write_deadline):
+        with anyio.CancelScope(deadline=anyio.current_time() + self._write_deadline) as deadline:
+            try:
                 if not self.streams:
                     self.streams = True
                     headers = self._headers + _STREAM_HEADERS
                     await self._send({"type": "http.response.start", "status": 200, "headers": headers})
                 await self._send({"type": "http.response.body", "body": data, "more_body": more})
-        except OSError as error:  # TimeoutError is one
-            raise Gone(f"The client takes no more of its stream: {str(error) or 'it reads nothing'}") from error
+            except OSError as error:
+                raise Gone(f"The client takes no more of its stream: {error}") from error
+        if deadline.cancelled_caught:
+            raise Gone(f"The client has read nothing of its stream for {self._write_deadline:g} s")
 
 
 async def disconnected(receive: Receive) -> None:
     """Return when the client has left, or the response is complete. Nothing of the body may be unread."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    try:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    except Exception as error:
+        logger.debug("The server says no more of a connection, so it counts as dropped: %r", error)

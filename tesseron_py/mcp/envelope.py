@@ -104,13 +104,25 @@ def is_id(value: object) -> TypeGuard[Id]:
     return type(value) is str or type(value) is int
 
 
+def _line(envelope: Mapping[str, Any]) -> str:
+    """The message as one line, for every notion of a line.
+
+    U+0085, U+2028 and U+2029 are text in JSON, yet some clients (Node's readline, Python's `splitlines`) end a line
+    there and lose the message; escaped, they mean the same.
+    """
+    text = encode(envelope)
+    if text.isascii():
+        return text
+    return text.replace("\x85", "\\u0085").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
 def result_text(id: Id, result: Mapping[str, Any]) -> str:
     """The response that carries `result`.
 
     Raises:
         ValueError: It cannot be encoded.
     """
-    return encode({"jsonrpc": "2.0", "id": id, "result": result})
+    return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
 
 def error_text(id: Id | Absent | None, code: int, message: str, data: Any = None) -> str:
@@ -123,10 +135,10 @@ def error_text(id: Id | Absent | None, code: int, message: str, data: Any = None
     if data is not None:
         error["data"] = data
         try:
-            return encode(envelope)
+            return _line(envelope)
         except ValueError:
             del error["data"]
-    return encode(envelope)
+    return _line(envelope)
 
 
 def request_text(id: str, method: str, params: Mapping[str, Any] | None) -> str:
@@ -138,7 +150,7 @@ def request_text(id: str, method: str, params: Mapping[str, Any] | None) -> str:
     envelope: dict[str, Any] = {"jsonrpc": "2.0", "id": id, "method": method}
     if params is not None:
         envelope["params"] = params
-    return encode(envelope)
+    return _line(envelope)
 
 
 def notification_text(method: str, params: Mapping[str, Any] | None = None) -> str:
@@ -150,7 +162,7 @@ def notification_text(method: str, params: Mapping[str, Any] | None = None) -> s
     envelope: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         envelope["params"] = params
-    return encode(envelope)
+    return _line(envelope)
 
 
 def size_above(text: str, limit: int) -> int | None:

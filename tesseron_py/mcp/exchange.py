@@ -178,7 +178,7 @@ class Exchange:
         if pending is None or self.over:
             return
         invocation = pending.invocation
-        with anyio.move_on_after(self._limits.patience):
+        with anyio.CancelScope(deadline=anyio.current_time() + self._limits.patience):
             view = invocation.view()
             while view.outcome is None and not view.open and not self._news():
                 view = await self._changed(invocation, view)
@@ -187,7 +187,7 @@ class Exchange:
         """Carry the conversation on until the call is over or given up. Raises nothing of its own."""
         try:
             with anyio.CancelScope() as self._waits:
-                if not self.started:
+                if not self.started and not self._cancelled:
                     await readiness.wait()
             self._waits = None
             self.start()

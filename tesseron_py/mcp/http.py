@@ -250,14 +250,12 @@ class HttpEndpoint:
             await reply.whole(202)
 
     async def _body(self, headers: RequestHeaders, receive: Receive) -> bytes:
-        try:
-            with anyio.fail_after(self.limits.body_deadline):
+        with anyio.CancelScope(deadline=anyio.current_time() + self.limits.body_deadline):
+            try:
                 return await read_body(receive, self.limits.body, headers.get(b"content-length"))
-        except BodyTooLarge:
-            raise _Refused(413, f"A message may have {self.limits.body} bytes", headers=_CLOSE) from None
-        except TimeoutError:
-            message = f"The body did not come within {self.limits.body_deadline:g} s"
-            raise _Refused(408, message, headers=_CLOSE) from None
+            except BodyTooLarge:
+                raise _Refused(413, f"A message may have {self.limits.body} bytes", headers=_CLOSE) from None
+        raise _Refused(408, f"The body did not come within {self.limits.body_deadline:g} s", headers=_CLOSE)
 
     async def _answer(
         self, session: HttpSession, request: Request, headers: RequestHeaders, receive: Receive, reply: Reply

@@ -6,7 +6,8 @@ The session's answers are `legacy.py`'s; which request belongs to which session 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from time import monotonic
 
 import anyio
 
@@ -39,15 +40,16 @@ class HttpOutlet:
         return self.frame if self._reply.streams else self._json
 
     async def send(self, text: str) -> None:
-        try:
-            await self._reply.event(text)
-        except Gone:
-            self.gone = True
-            raise
+        await self._take(self._reply.event, text)
 
     async def keep_alive(self) -> None:
+        await self._take(self._reply.comment)
+
+    async def _take(self, send: Callable[..., Awaitable[None]], *args: str) -> None:
+        if self.gone:
+            raise Gone("The client dropped the connection of the call")
         try:
-            await self._reply.comment()
+            await send(*args)
         except Gone:
             self.gone = True
             raise
@@ -98,11 +100,11 @@ class HttpSession:
     def begin(self) -> None:
         """It is a session from now on, and its idle time runs."""
         self.touch()
-        self._keep_time(self._used + self._limits.idle)
+        self._look_in(self._limits.idle)
 
     def touch(self) -> None:
         """It is in use: its idle time begins anew."""
-        self._used = anyio.current_time()
+        self._used = monotonic()  # with every request, so not by way of anyio
 
     def end(self, reason: str) -> None:
         """Its calls are cancelled, its stream ends."""
@@ -154,17 +156,16 @@ class HttpSession:
         except Gone as error:
             logger.debug("A GET stream ends: %s", error)
 
-    def _keep_time(self, when: float) -> None:
-        self._timer = self._home.call_at(when, self._look)
+    def _look_in(self, seconds: float) -> None:
+        self._timer = self._home.call_at(anyio.current_time() + seconds, self._look)
 
     def _look(self) -> None:
         """Its idle time may be over. One timer looks now and then, since moving one with every request costs more."""
-        now = anyio.current_time()
-        over = self._used + self._limits.idle
+        rest = self._used + self._limits.idle - monotonic()
         if self.mcp.running or self._stream is not None:
-            self._keep_time(now + self._limits.idle)
-        elif now < over:
-            self._keep_time(over)
+            self._look_in(self._limits.idle)
+        elif rest > 0:
+            self._look_in(rest)
         else:
             self._on_idle(self)
 

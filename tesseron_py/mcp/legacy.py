@@ -92,6 +92,7 @@ class LegacySession:
         self._declared: Mapping[str, Any] = {}
         self._level = DEFAULT_LOG_LEVEL
         self._attached = False
+        self._callers: dict[tuple[bool, bool], Caller] = {}
         self._running: dict[Id, Exchange] = {}
         self._prompts = Prompts(limits.prompts)
         self._subscribed: set[str] = set()
@@ -185,20 +186,29 @@ class LegacySession:
     def _exchange(self, request: Request, outlet: Outlet, begin: Begin) -> Exchange:
         streams = outlet.can_stream
         token = _progress_token(request.params) if streams else None
-        caller = None
-        if self.client is not None:
-            asks = client_capabilities(self._declared, self.version, can_ask=streams, progress=token is not None)
-            caller = Caller(self.client, asks)
         return Exchange(
             request,
             outlet,
             begin,
-            caller=caller,
+            caller=self._caller(streams, token is not None),
             version=self.version,
             prompts=self._prompts,
-            notes=Notes(token, lambda: self._level, self._name),
+            notes=Notes(token, self._wanted, self._name),
             limits=self._limits,
         )
+
+    def _caller(self, streams: bool, progress: bool) -> Caller | None:
+        """Who asks, and what the client can do in a call of this kind: one of four, so each is made once."""
+        if self.client is None:
+            return None
+        caller = self._callers.get((streams, progress))
+        if caller is None:
+            asks = client_capabilities(self._declared, self.version, can_ask=streams, progress=progress)
+            caller = self._callers[streams, progress] = Caller(self.client, asks)
+        return caller
+
+    def _wanted(self) -> str:
+        return self._level
 
     def _begin(self, exchange: Exchange, own: Own | None, method: Method | None) -> Begun:
         if exchange.request.method not in _UNPREPARED:
@@ -220,6 +230,7 @@ class LegacySession:
         for exchange in list(self._running.values()):
             exchange.cancel(reason)
         client, self.client = self.client, None
+        self._callers.clear()
         if client is not None and self._attached:
             self._attached = False
             try:

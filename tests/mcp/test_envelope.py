@@ -100,6 +100,13 @@ def test_params_are_left_out_where_there_are_none() -> None:
     assert json.loads(notification_text("n", {}))["params"] == {}
 
 
+def test_a_message_is_one_line_for_every_notion_of_a_line() -> None:
+    text = notification_text("n", {"x": "a\u2028b\u2029c\x85d\x0b\x1ce\r\n Zoë"})
+    assert len(text.splitlines()) == 1
+    assert "Zoë" in text
+    assert json.loads(text)["params"]["x"] == "a\u2028b\u2029c\x85d\x0b\x1ce\r\n Zoë"
+
+
 @pytest.mark.parametrize("text", ["a" * 10, "ü" * 5, "\U0001f600" * 3])
 def test_sizes_are_bytes_of_utf8(text: str) -> None:
     size = len(text.encode())

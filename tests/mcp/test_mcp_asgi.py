@@ -125,7 +125,7 @@ async def test_a_client_that_reads_nothing_is_gone() -> None:
     async def send(message: Any) -> None:
         await anyio.sleep_forever()
 
-    with pytest.raises(Gone, match="reads nothing"):
+    with pytest.raises(Gone, match="has read nothing"):
         await Reply(send, [], 0.01).comment()
 
 
