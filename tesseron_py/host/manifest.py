@@ -37,11 +37,12 @@ class Manifest:
         self._app_name = app_name
         self._added_at = int(time.time() * 1000)
         self._content: dict[str, Any] | None = None
+        self._removed = False
         _open.add(self)
         _remove_on_exit()
 
     def write(self, transport: dict[str, Any], claim: Claim | None = None, *, minted: bool = False) -> None:
-        """Say where the app listens.
+        """Say where the app listens; not any more once it is removed.
 
         Args:
             transport: `{"kind": "ws", "url": …}` or `{"kind": "uds", "path": …}`.
@@ -51,6 +52,8 @@ class Manifest:
         Raises:
             OSError: It cannot be written.
         """
+        if self._removed:
+            return
         content: dict[str, Any] = {
             "version": 2,
             "instanceId": self.instance_id,
@@ -79,7 +82,8 @@ class Manifest:
                 logger.warning("The manifest %s cannot be written again: %s", self.path, error)
 
     def remove(self) -> None:
-        """Remove it; may be repeated."""
+        """Remove it for good; may be repeated."""
+        self._removed = True
         self._content = None
         _open.discard(self)
         try:
