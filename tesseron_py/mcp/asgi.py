@@ -62,11 +62,12 @@ class RequestHeaders:
 def route(scope: Scope, path: str) -> bool:
     """Whether a request is for `path`, wherever the application is mounted.
 
-    Servers and frameworks differ in whether `path` still has the `root_path` in front; both are understood.
+    Servers and frameworks differ in how much of the `root_path` is still in front of `path`: all of it, nothing, or
+    what mounts have added to that of a proxy, which took its own part off.
     """
     given: str = scope["path"]
-    root: str = scope.get("root_path", "").rstrip("/")
-    return given == path or (bool(root) and given.startswith(root + "/") and given[len(root) :] == path)
+    root: str = scope.get("root_path", "")
+    return given.endswith(path) and root.rstrip("/").endswith(given[: -len(path)])
 
 
 async def read_body(receive: Receive, limit: int, declared: bytes | None) -> bytes:

@@ -31,6 +31,8 @@ from tesseron_py.mcp.exchange import Gone
         ("/mcp", "/api", True),  # older mounts take the root path off
         ("/mcp", "/mcp", True),
         ("/mcp/mcp", "/mcp", True),
+        ("/tools/mcp", "/api/tools", True),  # a mount below a root path that a proxy has taken off
+        ("/ools/mcp", "/api/tools", False),
         ("/apix/mcp", "/api", False),
         ("/api/mcp", "", False),
         ("/mcp/", "", False),
@@ -109,6 +111,14 @@ async def test_a_client_that_leaves_has_no_body() -> None:
         await read_body(receiving({"type": "http.disconnect"}), 3, None)
     with anyio.fail_after(5):
         await disconnected(receiving({"type": "http.request"}, {"type": "http.disconnect"}))
+
+
+async def test_a_server_that_fails_to_tell_of_a_connection_has_dropped_it() -> None:
+    async def receive() -> Any:
+        raise RuntimeError("the response is complete")
+
+    with anyio.fail_after(5):
+        await disconnected(receive)
 
 
 async def test_a_response_that_nobody_takes_is_nobodys_fault() -> None:

@@ -41,8 +41,10 @@ journal = Journal(os.environ.get("DEPOT_JOURNAL"))
 @asynccontextmanager
 async def lifespan(app: Tesseron) -> AsyncIterator[dict[str, str]]:
     journal.note("lifespan: entered")
-    yield {"desk": "open"}
-    journal.note("lifespan: left")
+    try:
+        yield {"desk": "open"}
+    finally:
+        journal.note("lifespan: left")
 
 
 app = Tesseron("depot", "The depot", description="Ships orders, and asks first.", version="7.1", lifespan=lifespan)
