@@ -14,7 +14,7 @@ from ._version import __version__
 from .bindings.channel import Closed
 from .bindings.memory import MemoryChannel, pair
 from .gateway.apps import ConfirmForm
-from .gateway.gateway import Gateway
+from .gateway.provider import AppProvider
 from .host.session import Session
 from .lifespan import RunningLifespan
 from .limits import Limits
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("tesseron_py.direct")
 
 
-class DirectServer(Gateway):
+class DirectServer(AppProvider):
     """A provider that serves one app: tools have the actions' own names.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-import secrets
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,69 +24,53 @@ from ..errors import (
     InvalidRequest,
     MethodNotFound,
     NotFound,
-    ProtocolMismatch,
     ResumeFailed,
     SamplingDepthExceeded,
     SamplingNotAvailable,
     TesseronError,
     TransportClosed,
+    Unauthorized,
 )
 from ..home import Home
 from ..invocation import (
-    TOO_MANY_PROMPTS,
-    Accept,
     Body,
-    Cancel,
-    Decline,
     Done,
     Failed,
     Form,
     Invocation,
     Log,
-    Malformed,
     Progress,
     Reply,
     Sample,
-    Unavailable,
     Url,
-    too_many_prompts,
 )
 from ..limits import Limits
 from ..mcp.provider import Caller, Client, ResourceOutput, ResourceUpdated, ToolOutput
 from ..protocol.jsonrpc import Call, Id, Notification, Peer, Rejected, Request, Settled
 from ..protocol.messages import (
-    ALL_CAPABILITIES,
+    ACTIONS_CHANGED,
     CANCEL,
-    EXTENSION,
+    CLAIMED,
     HELLO,
     INVOKE,
+    LOG,
     MAX_SAMPLING_DEPTH,
-    PENDING_AGENT,
-    PROTOCOL_VERSION,
     READ,
+    RESOURCES_CHANGED,
     RESUME,
     SUBSCRIBE,
     UNSUBSCRIBE,
     AgentInfo,
     Capabilities,
-    same_major,
-    same_minor,
 )
 from ..schema.elicitation import check_subset
-from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_app, read_resources
+from .answers import APPROVE, approval, bare_answer, form_answer, sampled
+from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_resources
+from .greeting import Greeting, Welcome, read_greeting
 
 logger = logging.getLogger("tesseron_py.gateway")
 
 ConfirmForm: TypeAlias = Literal["approve", "empty"]
-
-APPROVE: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "approve": {"type": "boolean", "title": "Approve", "description": "Yes lets the action go ahead."},
-    },
-    "required": ["approve"],
-}
-"""What a confirm asks of the person: some clients cannot submit an empty form, and one approves it by itself."""
 
 MAX_OUTBOX = 1024
 """Messages that may wait for an app that does not read: above, calls fail; at twice that, its connection is dropped."""
@@ -98,6 +82,14 @@ SAMPLE_TOKENS = 1024
 
 class Register(Protocol):
     """Who is told what becomes of an app: the gateway."""
+
+    def welcome(self, app: ConnectedApp, greeting: Greeting) -> Welcome:
+        """What to answer a hello or a resume.
+
+        Raises:
+            TesseronError: It is refused; a refused resume may be followed by a hello, anything else is the end.
+        """
+        ...
 
     def joined(self, app: ConnectedApp) -> None: ...
     def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None: ...
@@ -149,14 +141,21 @@ class ConnectedApp:
         self._subscribers: dict[str, tuple[Client, str]] = {}
         self._ids = itertools.count(1)
         self._closing = False
-        self.session_id = f"s_{secrets.token_urlsafe(18)}"
-        self.joined = anyio.Event()
-        """Set once the app has said hello and can be called; never when it is refused."""
+        self.welcome: Welcome | None = None
+        """What the app was answered: its session, once it has one."""
         self.info: AppInfo | None = None
         """Who the app is, once it has said hello."""
-        self.actions: dict[str, ActionEntry] = {}
-        self.resources: dict[str, ResourceEntry] = {}
-        self.extended = False
+        self.principal: str | None = None
+        """Whose clients may call it; `None` until it is claimed."""
+        self.refusal: TesseronError | None = None
+        """Why its hello was refused."""
+        self.greeted: anyio.Event = anyio.Event()
+        """Set once the hello is answered, whatever the answer, or the connection has ended before."""
+        self.ended: anyio.Event = anyio.Event()
+        """Set once the connection has ended."""
+        self.actions: Mapping[str, ActionEntry] = {}
+        self.resources: Mapping[str, ResourceEntry] = {}
+        self.extended: bool = False
         """Whether the app is one of ours and takes what §11 adds."""
 
     @property
@@ -204,6 +203,8 @@ class ConnectedApp:
         self._subscribers.clear()
         if self.info is not None:
             self._register.left(self)
+        self.greeted.set()
+        self.ended.set()
 
     async def _write(self) -> None:
         try:
@@ -253,59 +254,56 @@ class ConnectedApp:
                 pass
 
     def _requested(self, request: Request) -> None:
+        method = request.method
+        if method in (HELLO, RESUME):
+            if self.info is not None:
+                raise InvalidRequest(f"{method} came a second time on this connection")
+            return self._greet(request)
         if self.info is None:
-            match request.method:
-                case "tesseron/hello":
-                    return self._greet(request)
-                case "tesseron/resume":
-                    raise ResumeFailed("This gateway does not know the session; say hello")
-                case method:
-                    raise InvalidRequest(f"{method} came before {HELLO}")
-        match request.method:
+            raise InvalidRequest(f"{method} came before {HELLO}")
+        if self.principal is None:
+            raise Unauthorized(f"{method}: no agent has claimed the app yet")
+        match method:
             case "elicitation/request":
                 return self._elicit(request)
             case "sampling/request":
                 return self._sample(request)
-            case method if method in (HELLO, RESUME):
-                raise InvalidRequest(f"{method} came a second time on this connection")
-            case method:
+            case _:
                 raise MethodNotFound(f"Unknown method: {method}")
 
     def _greet(self, request: Request) -> None:
         try:
-            params = request.params
-            if not isinstance(params, dict):
-                raise InvalidParams(f"{HELLO}: params are missing, or not an object")
-            version = params.get("protocolVersion")
-            if not same_major(version):
-                raise ProtocolMismatch(f"This gateway speaks protocol {PROTOCOL_VERSION}, the app {version!r}")
-            info = read_app(params.get("app"))
-            actions = read_actions(params.get("actions"), info)
-            resources = read_resources(params.get("resources"), info)
+            greeting = read_greeting(request.method, request.params)
+            welcome = self._register.welcome(self, greeting)
+        except ResumeFailed:
+            raise  # a hello on the same connection may follow
         except TesseronError as error:
-            logger.warning("The hello of an app was refused: %s", error.message)
+            logger.warning("The %s of an app was refused: %s", request.method, error.message)
+            self.refusal = error
             self._refuse(request, error)
+            self.greeted.set()
             return self.close()
-        if not same_minor(version):
-            logger.warning("The app %s speaks protocol %s, this gateway %s", info.id, version, PROTOCOL_VERSION)
-        extensions = params.get("extensions")
-        self.extended = isinstance(extensions, dict) and bool(extensions.get(EXTENSION))
-        self.info, self.actions, self.resources = info, actions, resources
-        welcome: dict[str, Any] = {
-            "sessionId": self.session_id,
-            "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": ALL_CAPABILITIES.to_wire(),
-            "agent": PENDING_AGENT.to_wire(),
-        }
-        if self.extended:
-            welcome["extensions"] = {EXTENSION: 1}
-        self._send(self._peer.answer(request, welcome))
+        self.info, self.actions, self.resources = greeting.info, greeting.actions, greeting.resources
+        self.extended, self.welcome, self.principal = greeting.extended, welcome, welcome.principal
+        self._send(self._peer.answer(request, welcome.to_wire(extended=greeting.extended)))
         self._register.joined(self)
-        self.joined.set()
+        self.greeted.set()
         return None
+
+    def claim(self, principal: str, agent: AgentInfo, capabilities: Capabilities) -> None:
+        """An agent has the app from now on; the app is told."""
+        self.principal = principal
+        params = {
+            "agent": agent.to_wire(),
+            "claimedAt": int(time.time() * 1000),
+            "agentCapabilities": capabilities.to_wire(),
+        }
+        self._send(self._peer.notification(CLAIMED, params))
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:
         assert self.info is not None
+        if self.principal is None and method not in (LOG, ACTIONS_CHANGED, RESOURCES_CHANGED):
+            return
         match method:
             case "actions/progress":
                 if (call := self._call_of(params)) is not None:
@@ -365,17 +363,17 @@ class ConnectedApp:
                 raise InvalidParams(f"{request.method}: 'url' is missing, or not a string")
             if not call.caller.capabilities.url:
                 raise ElicitationNotAvailable("The agent's client cannot send the person to a URL")
-            body, to_wire = Url(question, params["url"]), _bare_answer
+            body, to_wire = Url(question, params["url"]), bare_answer
         else:
             if not call.caller.capabilities.form:
                 raise ElicitationNotAvailable("The agent's client cannot ask the person")
             schema = params["schema"]
             if schema.get("properties"):
-                body, to_wire = Form(question, schema), _form_answer
+                body, to_wire = Form(question, schema), form_answer
             elif self._confirm_form == "approve":
-                body, to_wire = Form(question, APPROVE), _approval
+                body, to_wire = Form(question, APPROVE), approval
             else:
-                body, to_wire = Form(question, schema), _bare_answer
+                body, to_wire = Form(question, schema), bare_answer
 
         self._ask(call, request, body, key if isinstance(key, str) else None, to_wire)
 
@@ -394,7 +392,7 @@ class ConnectedApp:
             )
         message = {"role": "user", "content": {"type": "text", "text": prompt}}
         body = Sample({"messages": [message], "maxTokens": tokens if type(tokens) is int else SAMPLE_TOKENS})
-        self._ask(call, request, body, None, _sampled)
+        self._ask(call, request, body, None, sampled)
         call.sampling += 1
 
     def _ask(
@@ -575,65 +573,6 @@ def _tool_output(result: Any) -> ToolOutput:
     content = result.get("content")
     blocks = content if isinstance(content, list) and all(isinstance(block, dict) for block in content) else None
     return ToolOutput(result["output"], blocks or None)
-
-
-# A person's reply, as the app hears it: the table "Between our gateway and a host" in our notes on MCP, §3.
-
-
-def _refusal(reply: Reply) -> dict[str, Any]:
-    """Every reply that is no `Accept`."""
-    match reply:
-        case Decline():
-            return {"action": "decline"}
-        case Cancel():
-            return {"action": "cancel"}
-        case Unavailable(reason=reason):
-            if reason == TOO_MANY_PROMPTS:
-                raise too_many_prompts(32)
-            raise ElicitationNotAvailable(reason)
-        case Malformed(raw=raw):
-            action = raw.get("action") if isinstance(raw, dict) else None
-            value = raw.get("content") if isinstance(raw, dict) else raw
-            return {"action": action, "value": value}
-        case _:
-            return {"action": "cancel"}
-
-
-def _form_answer(reply: Reply) -> dict[str, Any]:
-    if isinstance(reply, Accept):
-        return {"action": "accept", "value": reply.content}
-    return _refusal(reply)
-
-
-def _bare_answer(reply: Reply) -> dict[str, Any]:
-    """For a question without fields, accepting is all there is to say."""
-    if isinstance(reply, Accept):
-        return {"action": "accept"}
-    return _no_accept(_refusal(reply))
-
-
-def _approval(reply: Reply) -> dict[str, Any]:
-    """Only a form accepted with `approve` exactly true is a yes."""
-    if isinstance(reply, Accept):
-        return {"action": "accept" if reply.content.get("approve") is True else "decline"}
-    return _no_accept(_refusal(reply))
-
-
-def _no_accept(answer: dict[str, Any]) -> dict[str, Any]:
-    # A malformed accept is passed on as it came only where the app looks at its value.
-    return {"action": "decline"} if answer.get("action") == "accept" else {"action": answer.get("action")}
-
-
-def _sampled(reply: Reply) -> dict[str, Any]:
-    match reply:
-        case Accept(content=result):
-            return {"content": result.get("content")}
-        case Unavailable(reason=reason):
-            raise SamplingNotAvailable(reason)
-        case Cancel(reason=reason):
-            raise InternalError(f"The client did not sample: {reason}")
-        case _:
-            raise InternalError("The client did not sample")
 
 
 def _percent(value: object) -> float | None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..bindings.channel import Channel, Gate
 from .claims import ClaimGate
+
+if TYPE_CHECKING:
+    from ..bindings import unix, websocket
 
 
 class Endpoint(Protocol):
@@ -40,14 +43,14 @@ Source: TypeAlias = Callable[[], AbstractAsyncContextManager[Endpoint]]
 
 
 class _WebSocket:
-    def __init__(self, listener: Any, gate: Gate) -> None:
+    def __init__(self, listener: websocket.Listener, gate: Gate) -> None:
         self._listener = listener
         self._gate = gate
         self._path: str | None = None
 
     @property
     def where(self) -> str:
-        return str(self._listener.url)
+        return self._listener.url
 
     @property
     def transport(self) -> dict[str, Any]:
@@ -78,6 +81,36 @@ def websocket_source(gate: Gate, *, port: int, limit: int) -> Source:
     return source
 
 
+class _UnixSocket:
+    def __init__(self, listener: unix.Listener) -> None:
+        self._listener = listener
+        self._path: str | None = None
+
+    @property
+    def where(self) -> str:
+        return self._listener.path
+
+    @property
+    def transport(self) -> dict[str, Any]:
+        return {"kind": "uds", "path": self._path or self._listener.path}
+
+    async def accept(self) -> tuple[Channel, bool]:
+        channel = await self._listener.accept()
+        return channel, channel.path == self._path
+
+    def open_for_resuming(self) -> None:
+        if self._path is None:
+            self._path = self._listener.add()
+
+
 def unix_source(gate: Gate, *, limit: int) -> Source:
     """A Unix socket in a directory of its own."""
-    raise NotImplementedError
+
+    @asynccontextmanager
+    async def source() -> AsyncIterator[Endpoint]:
+        from ..bindings.unix import listen
+
+        async with listen(gate, bind_required=isinstance(gate, ClaimGate), limit=limit) as listener:
+            yield _UnixSocket(listener)
+
+    return source

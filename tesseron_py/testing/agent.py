@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..direct import memory_endpoint
-from ..gateway.gateway import resource_uri
+from ..gateway.provider import resource_uri
 from ..invocation import Accept, Cancel, Decline, Log, Progress
 from ..mcp import client as mcp
 from ..mcp.client_transport import PipeTransport

@@ -11,7 +11,7 @@ import anyio
 
 from tesseron_py.bindings.memory import MemoryChannel, pair
 from tesseron_py.gateway.apps import ConfirmForm
-from tesseron_py.gateway.gateway import Gateway
+from tesseron_py.gateway.provider import AppProvider
 from tesseron_py.invocation import Done, Failed, Invocation, Outcome, Question
 from tesseron_py.limits import DEFAULT_LIMITS, Limits
 from tesseron_py.mcp.provider import Caller, Change, Client, ClientCapabilities, ServerInfo
@@ -54,7 +54,7 @@ class FakeApp:
 class FakeClient:
     """An MCP client as the gateway sees one."""
 
-    def __init__(self, gateway: Gateway, name: str = "Claude") -> None:
+    def __init__(self, gateway: AppProvider, name: str = "Claude") -> None:
         self.changes: list[Change] = []
         self.client = Client("local", name, "1", "legacy", self.changes.append)
         gateway.attach(self.client)
@@ -67,8 +67,10 @@ class FakeClient:
 @asynccontextmanager
 async def gateway_of(
     *, limits: Limits = DEFAULT_LIMITS, confirm_form: ConfirmForm = "approve", bare_names: bool = False
-) -> AsyncIterator[Gateway]:
-    gateway = Gateway(ServerInfo("tesseron-py", "1"), limits=limits, confirm_form=confirm_form, bare_names=bare_names)
+) -> AsyncIterator[AppProvider]:
+    gateway = AppProvider(
+        ServerInfo("tesseron-py", "1"), limits=limits, confirm_form=confirm_form, bare_names=bare_names
+    )
     await gateway.open()
     try:
         yield gateway
@@ -76,7 +78,7 @@ async def gateway_of(
         await gateway.aclose()
 
 
-def connect(gateway: Gateway, *, limit: int = 8 * 1024 * 1024) -> FakeApp:
+def connect(gateway: AppProvider, *, limit: int = 8 * 1024 * 1024) -> FakeApp:
     here, there = pair(limit=limit)
     gateway.connect(there)
     return FakeApp(here)

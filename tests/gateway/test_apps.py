@@ -9,7 +9,7 @@ import pytest
 
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.gateway import apps
-from tesseron_py.gateway.apps import APPROVE
+from tesseron_py.gateway.answers import APPROVE
 from tesseron_py.invocation import (
     TOO_MANY_PROMPTS,
     Accept,

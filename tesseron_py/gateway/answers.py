@@ -1,0 +1,79 @@
+"""A person's reply, as an app hears it; and the form by which they are asked to confirm.
+
+It is the table "Between our gateway and a host" of our notes on MCP, §3: whatever is not clearly a yes is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ElicitationNotAvailable, InternalError, SamplingNotAvailable
+from ..invocation import TOO_MANY_PROMPTS, Accept, Cancel, Decline, Malformed, Reply, Unavailable, too_many_prompts
+
+APPROVE: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "approve": {"type": "boolean", "title": "Approve", "description": "Yes lets the action go ahead."},
+    },
+    "required": ["approve"],
+}
+"""What a confirm asks of the person: some clients cannot submit an empty form, and one approves it by itself."""
+
+
+def _refusal(reply: Reply) -> dict[str, Any]:
+    """Every reply that is no `Accept`."""
+    match reply:
+        case Decline():
+            return {"action": "decline"}
+        case Cancel():
+            return {"action": "cancel"}
+        case Unavailable(reason=reason):
+            if reason == TOO_MANY_PROMPTS:
+                raise too_many_prompts(32)
+            raise ElicitationNotAvailable(reason)
+        case Malformed(raw=raw):
+            action = raw.get("action") if isinstance(raw, dict) else None
+            value = raw.get("content") if isinstance(raw, dict) else raw
+            return {"action": action, "value": value}
+        case _:
+            return {"action": "cancel"}
+
+
+def form_answer(reply: Reply) -> dict[str, Any]:
+    """For a form: its content goes along as it came; the app validates it."""
+    if isinstance(reply, Accept):
+        return {"action": "accept", "value": reply.content}
+    return _refusal(reply)
+
+
+def bare_answer(reply: Reply) -> dict[str, Any]:
+    """For a question without fields, accepting is all there is to say."""
+    if isinstance(reply, Accept):
+        return {"action": "accept"}
+    return _no_accept(_refusal(reply))
+
+
+def approval(reply: Reply) -> dict[str, Any]:
+    """Only a form accepted with `approve` exactly true is a yes."""
+    if isinstance(reply, Accept):
+        return {"action": "accept" if reply.content.get("approve") is True else "decline"}
+    return _no_accept(_refusal(reply))
+
+
+def _no_accept(answer: dict[str, Any]) -> dict[str, Any]:
+    # A malformed accept is passed on as it came only where the app looks at its value.
+    return {"action": "decline"} if answer.get("action") == "accept" else {"action": answer.get("action")}
+
+
+def sampled(reply: Reply) -> dict[str, Any]:
+    """For a sampling request: the content of the model's message."""
+    match reply:
+        case Accept(content=result):
+            return {"content": result.get("content")}
+        case Unavailable(reason=reason):
+            raise SamplingNotAvailable(reason)
+        case Cancel(reason=reason):
+            raise InternalError(f"The client did not sample: {reason}")
+        case _:
+            raise InternalError("The client did not sample")

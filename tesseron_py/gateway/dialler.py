@@ -1,0 +1,105 @@
+"""Keeps a gateway connected to the apps it finds: dials them, again after a drop, and more and more slowly in vain."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from ..bindings.channel import Channel, Closed
+from ..bindings.unix import BindRefused
+from ..bindings.unix import dial as dial_unix
+from ..bindings.websocket import DialRefused
+from ..bindings.websocket import dial as dial_websocket
+from ..home import Home
+from .apps import ConnectedApp
+from .instances import Instance, Place, UnixSocketAt
+
+logger = logging.getLogger("tesseron_py.gateway")
+
+FIRST_PAUSE: Final = 0.2
+LONGEST_PAUSE: Final = 30.0
+
+
+class Unreachable(Exception):
+    """An app cannot be dialled; the message says why, for people."""
+
+
+async def dial(place: Place, *, code: str | None, limit: int) -> Channel:
+    """A connection to an app on this machine.
+
+    Args:
+        place: Where it is.
+        code: The claim code, for an app that has minted one.
+        limit: Bytes of one frame.
+
+    Raises:
+        Unreachable: There is none to be had.
+    """
+    try:
+        if isinstance(place, UnixSocketAt):
+            return await dial_unix(place.path, code=code, limit=limit)
+        return await dial_websocket(place.url, code=code, limit=limit)
+    except DialRefused as refused:
+        raise Unreachable(refused.reason or f"the app answered with status {refused.status}") from refused
+    except BindRefused as refused:
+        raise Unreachable(refused.message) from refused
+    except (OSError, Closed, ValueError, TimeoutError) as error:
+        raise Unreachable(str(error) or type(error).__name__) from error
+
+
+class Dialler:
+    """Dials the instances that wait to be dialled: each in a task of its own.
+
+    Args:
+        home: Whose tasks they are.
+        connect: What to do with a connection.
+        limit: Bytes of one frame.
+    """
+
+    def __init__(self, home: Home, connect: Callable[[Channel], ConnectedApp], *, limit: int) -> None:
+        self._home = home
+        self._connect = connect
+        self._limit = limit
+        self._instances: dict[Path, Instance] = {}
+        self._changed: dict[Path, anyio.Event] = {}
+
+    def change(self, file: Path, instance: Instance | None) -> None:
+        """A manifest appeared, changed or vanished."""
+        if instance is None or instance.minted is not None:
+            self._instances.pop(file, None)
+        else:
+            self._instances[file] = instance
+        changed = self._changed.get(file)
+        if changed is not None:
+            changed.set()
+        elif file in self._instances and self._home.is_open:
+            self._changed[file] = anyio.Event()
+            self._home.start(self._attend, file, name="dialler")
+
+    async def _attend(self, file: Path) -> None:
+        pause, said = FIRST_PAUSE, ""
+        try:
+            while (instance := self._instances.get(file)) is not None:
+                self._changed[file] = anyio.Event()
+                try:
+                    app = self._connect(await dial(instance.place, code=None, limit=self._limit))
+                except Unreachable as problem:
+                    if str(problem) != said:
+                        said = str(problem)
+                        logger.warning("The app %s cannot be reached: %s", instance.app_name, said)
+                else:
+                    await app.ended.wait()
+                    if app.info is not None:
+                        pause, said = FIRST_PAUSE, ""
+                with anyio.move_on_after(pause * random.uniform(0.8, 1.2)):
+                    await self._changed[file].wait()
+                    pause = FIRST_PAUSE
+                    continue
+                pause = min(2 * pause, LONGEST_PAUSE)
+        finally:
+            self._changed.pop(file, None)
