@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -62,9 +63,9 @@ class RunningCall:
         """What runs it."""
         self._context = Context(self, action=action.name, invocation_id=invocation_id, state=session.state, route=route)
         self._timer: Timer | None = None
-        self._remaining = action.timeout
-        self._resumed_at = 0.0
+        self._deadline = math.inf
         self._asking = 0
+        self._asking_since = 0.0
 
     # The line of the context
 
@@ -100,28 +101,33 @@ class RunningCall:
 
     # The clock, which stands still while a question is open
 
+    def _start_clock(self) -> None:
+        if self._action.timeout is not None:
+            self._deadline = self._session.home.time() + self._action.timeout
+            self._timer = self._session.home.call_at(self._deadline, self._look)
+
     def _pause(self) -> None:
         self._asking += 1
-        if self._asking == 1 and self._timer is not None and self._remaining is not None:
-            self._remaining -= self._session.home.time() - self._resumed_at
-            self._timer.cancel()
-            self._timer = None
+        if self._asking == 1:
+            self._asking_since = self._session.home.time()
 
     def _resume(self) -> None:
         self._asking -= 1
         if self._asking == 0:
-            self._start_clock()
+            self._deadline += self._session.home.time() - self._asking_since
+            if self._timer is None:
+                self._look()
 
-    def _start_clock(self) -> None:
-        if self._remaining is not None and not self.over:
-            home = self._session.home
-            self._resumed_at = home.time()
-            self._timer = home.call_at(self._resumed_at + max(self._remaining, 0.0), self._expire)
-
-    def _expire(self) -> None:
+    def _look(self) -> None:
+        """The time may be up. One timer that looks costs less than moving it with every question."""
         self._timer = None
-        limit = self._action.timeout
-        self.end(ActionTimeout(f"The action {self._action.name!r} did not end within {limit:g} s"))
+        if self._asking or self.over or self._action.timeout is None:
+            return
+        home = self._session.home
+        if home.time() < self._deadline:
+            self._timer = home.call_at(self._deadline, self._look)
+        else:
+            self.end(ActionTimeout(f"The action {self._action.name!r} did not end within {self._action.timeout:g} s"))
 
     # Its end
 
