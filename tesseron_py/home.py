@@ -11,10 +11,11 @@ import contextvars
 import heapq
 import itertools
 import logging
+import math
 import traceback
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.lowlevel import current_token
@@ -52,44 +53,87 @@ class Timer:
             logger.exception("A timer of tesseron-py failed")
 
 
+class Task:
+    """A coroutine that runs in a home."""
+
+    __slots__ = ("_cancelled", "_native", "_scope", "coroutine", "name")
+
+    def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self.name = name
+        self.coroutine = coroutine
+        self._native: Any = None
+        self._scope: anyio.CancelScope | None = None
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """End it, as a cancelled scope of anyio ends what runs in it."""
+        self._cancelled = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    @property
+    def was_dropped(self) -> bool:
+        """Whether its event loop has ended it before its first step, which only asyncio does."""
+        return hasattr(self._native, "done") and bool(self._native.done())
+
+    async def _run(self, ended: Callable[[Task], None]) -> None:
+        try:
+            # A task may be started from a callback of the loop, and there anyio could not make the scope.
+            with anyio.CancelScope() as self._scope:
+                if self._cancelled:
+                    self._scope.cancel()
+                await self.coroutine
+        except anyio.get_cancelled_exc_class():
+            pass  # the loop has ended, or the coroutine raised it by itself
+        except (Exception, SystemExit):
+            logger.exception("A background task of tesseron-py failed: %s", self.name)
+        finally:
+            ended(self)
+
+
 class Home:
     """Owns background tasks. Open it, start tasks in it, close it; each from any task of one event loop.
 
-    An exception that leaves a task is logged and ends that task alone.
+    An exception that leaves a task is logged and ends that task alone. Its tasks are the event loop's own and not of a
+    group of anyio's, in which starting one costs four times as much: every call of an action is one.
 
     Example:
         ```python
         async with Home() as home:
             home.start(listen_for_changes)
-            home.call_at(anyio.current_time() + 30, give_up)
+            home.call_at(home.time() + 30, give_up)
         ```
     """
 
     def __init__(self, name: str = "tesseron-py") -> None:
         self.name = name
-        self._group: anyio.abc.TaskGroup | None = None
+        self.time: Callable[[], float] = anyio.current_time
+        """The clock of its event loop, that of `anyio.current_time()`; cheaper, and also in callbacks."""
+        self._loop: Any = None
+        self._spawn: _Spawn | None = None
+        self._context = contextvars.Context()
         self._opened: anyio.Event | None = None
+        self._close: anyio.Event | None = None
         self._ended: anyio.Event | None = None
-        self._root: Any = None
+        self._emptied: anyio.Event | None = None
+        self._keeper: object = None
         self._closing = False
-        self._running: dict[int, tuple[str, Coroutine[Any, Any, Any]]] = {}
+        self._running: dict[Task, None] = {}
         self._numbers = itertools.count()
         self._timers: list[tuple[float, int, Timer]] = []
         self._dropped = 0
+        self._clock: Task | None = None
         self._clock_wakes: anyio.Event | None = None
-        self._clock_runs = False
-        self._token: Any = None
-        self._context: contextvars.Context | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether tasks can be started."""
-        return self._group is not None and not self._closing
+        return self._spawn is not None and not self._closing
 
     @property
     def running(self) -> int:
         """How many tasks run, the clock aside."""
-        return len(self._running)
+        return len(self._running) - (self._clock in self._running)
 
     async def open(self, *, context: contextvars.Context | None = None) -> Home:
         """Open the home in the running event loop; a second opening joins the first.
@@ -102,32 +146,38 @@ class Home:
         """
         if self._closing:
             raise RuntimeError(f"The home of {self.name} is closed; open a new one")
-        token = current_token().native_token
+        loop = current_token().native_token
         if self._opened is None:
-            self._opened, self._ended = anyio.Event(), anyio.Event()
-            self._token = token
+            self._opened, self._close, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
             self._context = context.copy() if context is not None else contextvars.copy_context()
-            self._root = _spawn_root(token, self._run, self._context.copy(), self.name)
-        elif token is not self._token:
+            self._context.run(_inside.set, self)
+            self._loop = loop
+            self._spawn, self.time = _natively(loop)
+            # Kept, since asyncio itself does not keep its tasks from being collected.
+            self._keeper = self._spawn(self._keep(self._opened, self._close, self._ended), self._context, self.name)
+        elif loop is not self._loop:
             raise RuntimeError(f"The home of {self.name} belongs to another event loop")
         await self._opened.wait()
         return self
 
-    async def _run(self) -> None:
-        assert self._opened is not None
-        assert self._ended is not None
+    async def _keep(self, opened: anyio.Event, close: anyio.Event, ended: anyio.Event) -> None:
+        """Wait for the end, `aclose()` or the loop's own, and then for every task."""
         try:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                self._opened.set()
-                await anyio.sleep_forever()
+            opened.set()
+            await close.wait()
         finally:
-            self._closing = True
-            self._group = None
-            self._opened.set()
-            self._ended.set()
+            self._cancel_all()
+            for task in tuple(self._running):
+                if task.was_dropped:
+                    task.coroutine.close()
+                    self._task_ended(task)
+            with anyio.CancelScope(shield=True):
+                while self._running:
+                    self._emptied = anyio.Event()
+                    await self._emptied.wait()
+            ended.set()
 
-    def start(self, fn: Callable[..., Coroutine[Any, Any, Any]], *args: Any, name: str | None = None) -> None:
+    def start(self, fn: Callable[..., Coroutine[Any, Any, Any]], *args: Any, name: str | None = None) -> Task:
         """Run `fn(*args)` as a task of its own, with the context variables that the home was opened with.
 
         The caller's own do not matter: a request that happens to be the first must not mark what comes later.
@@ -135,42 +185,39 @@ class Home:
         Raises:
             RuntimeError: The home is not open.
         """
-        if self._group is None or self._context is None or self._closing:
+        if self._spawn is None or self._closing:
             raise RuntimeError(f"The home of {self.name} is not open, so nothing can run in it")
-        group = self._group
-        self._context.run(lambda: group.start_soon(self._guard, fn, args, name, name=name))
+        task = Task(name if name is not None else fn.__qualname__, fn(*args))
+        self._running[task] = None
+        task._native = self._spawn(task._run(self._task_ended), self._context.copy(), task.name)
+        return task
 
-    async def _guard(
-        self, fn: Callable[..., Coroutine[Any, Any, Any]], args: tuple[Any, ...], name: str | None
-    ) -> None:
-        number = next(self._numbers)
-        coroutine = fn(*args)
-        self._running[number] = (name or fn.__qualname__, coroutine)
-        _inside.set(self)
-        try:
-            await coroutine
-        except anyio.get_cancelled_exc_class():
-            # The task ends here either way; passed on, one that its own code raised would end the others on asyncio.
-            pass
-        except (Exception, SystemExit):
-            logger.exception("A background task of tesseron-py failed: %s", name or fn.__qualname__)
-        finally:
-            del self._running[number]
+    def _task_ended(self, task: Task) -> None:
+        del self._running[task]
+        if self._emptied is not None and not self._running:
+            self._emptied.set()
+
+    def _cancel_all(self) -> None:
+        self._closing = True
+        for task in tuple(self._running):
+            task.cancel()
 
     def call_at(self, when: float, fn: Callable[[], None]) -> Timer:
-        """Call `fn()` at `when` (seconds on `anyio.current_time()`'s clock), in the event loop.
+        """Call `fn()` at `when`, on the clock of `time()`, in the event loop.
 
         `fn` does not wait; what it raises is logged.
+
+        Raises:
+            RuntimeError: The home is not open.
         """
-        timer = Timer(self, when, fn)
-        first = self._timers[0][0] if self._timers else None
-        heapq.heappush(self._timers, (when, next(self._numbers), timer))
-        if not self._clock_runs:
-            if self._group is None or self._context is None or self._closing:
+        if self._clock is None:
+            if not self.is_open:
                 raise RuntimeError(f"The home of {self.name} is not open, so it keeps no time")
-            self._clock_runs = True
-            self._context.run(self._group.start_soon, self._keep_time)
-        elif (first is None or when < first) and self._clock_wakes is not None:
+            self._clock = self.start(self._keep_time, name="clock")
+        timer = Timer(self, when, fn)
+        first = self._timers[0][0] if self._timers else math.inf
+        heapq.heappush(self._timers, (when, next(self._numbers), timer))
+        if when < first and self._clock_wakes is not None:
             self._clock_wakes.set()
         return timer
 
@@ -183,10 +230,10 @@ class Home:
 
     async def _keep_time(self) -> None:
         while True:
-            while self._timers and self._timers[0][0] <= anyio.current_time():
+            while self._timers and self._timers[0][0] <= self.time():
                 heapq.heappop(self._timers)[2]._run()
             self._clock_wakes = anyio.Event()
-            with anyio.CancelScope(deadline=self._timers[0][0] if self._timers else float("inf")):
+            with anyio.CancelScope(deadline=self._timers[0][0] if self._timers else math.inf):
                 await self._clock_wakes.wait()
             self._clock_wakes = None
 
@@ -195,27 +242,25 @@ class Home:
 
         Called from a task of this home, it cancels and does not wait for itself.
         """
-        self._closing = True
-        if self._opened is None or self._ended is None:
+        self._cancel_all()
+        if self._close is None or self._ended is None:
+            return
+        self._close.set()
+        if _inside.get() is self:
             return
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(grace):
-                await self._opened.wait()
-                if self._group is not None:
-                    self._group.cancel_scope.cancel()
-                if _inside.get() is self:
-                    return
                 await self._ended.wait()
             if not self._ended.is_set():
                 self._report_stubborn(grace)
 
     def _report_stubborn(self, grace: float) -> None:
-        for name, coroutine in self._running.values():
+        for task in self._running:
             logger.warning(
                 "%s does not heed its cancellation; gone on without it after %g s. It is here:\n%s",
-                name,
+                task.name,
                 grace,
-                "".join(_stack(coroutine)) or "(no frame)",
+                "".join(_stack(task.coroutine)) or "(no frame)",
             )
 
     async def __aenter__(self) -> Home:
@@ -227,14 +272,22 @@ class Home:
         await self.aclose()
 
 
-def _spawn_root(
-    loop: Any, run: Callable[[], Coroutine[Any, Any, None]], context: contextvars.Context, name: str
-) -> object:
-    if hasattr(loop, "create_task"):  # an asyncio event loop; the reference keeps the task from being collected
-        return loop.create_task(run(), context=context, name=name)
+_Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None], contextvars.Context, str], object]
+
+
+def _natively(loop: Any) -> tuple[_Spawn, Callable[[], float]]:
+    """How `loop` starts a task that belongs to no other, and what its clock is."""
+    if hasattr(loop, "create_task"):  # an asyncio event loop
+        return lambda coroutine, context, name: loop.create_task(coroutine, name=name, context=context), loop.time
     import trio
 
-    return trio.lowlevel.spawn_system_task(run, context=context, name=name)
+    def spawn(coroutine: Coroutine[Any, Any, None], context: contextvars.Context, name: str) -> object:
+        async def run() -> None:
+            await coroutine
+
+        return trio.lowlevel.spawn_system_task(run, name=name, context=context)
+
+    return spawn, trio.current_time
 
 
 def _stack(coroutine: Any) -> list[str]:

@@ -310,7 +310,8 @@ class Invocation:
 
     def view(self) -> View:
         """What is open and how it ended, now."""
-        return View(self._version, tuple(asked.question for asked in self._asked.values()), self._outcome)
+        questions = tuple(asked.question for asked in self._asked.values()) if self._asked else ()
+        return View(self._version, questions, self._outcome)
 
     async def changed(self, after: int, *, notes_after: int | None = None) -> View:
         """The view, as soon as its version is above `after`.

@@ -6,7 +6,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -96,6 +97,17 @@ async def until_stopped(serve: Callable[[], Awaitable[Any]]) -> None:
         group.cancel_scope.cancel()
     if problem is not None:
         raise problem
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """While the body keeps the event loop from running, a signal ends the process at once, with exit code 0."""
+    before = {number: signal.signal(number, lambda *_: leave_now(0)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def leave_now(code: int) -> None:

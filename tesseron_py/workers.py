@@ -133,13 +133,9 @@ class _Job(Generic[T]):
     async def attend(self) -> T:
         """Do what the thread asks for until its function returns."""
         try:
-            async with anyio.create_task_group() as group:
-                while not self.finished:
-                    await self._wakes.wait()
-                    self._wakes = anyio.Event()
-                    while self._requests:
-                        group.start_soon(self._serve, *self._requests.popleft())
-                group.cancel_scope.cancel()  # a thread the function started may still be asking
+            await self._wakes.wait()
+            if not self.finished:
+                await self._serve_requests()
         finally:
             self._abandon()
         if self._error is None:
@@ -148,6 +144,16 @@ class _Job(Generic[T]):
             raise self._error
         # An exit or a cancellation of the thread's own is not one of this task.
         raise RuntimeError(f"the function ended with {type(self._error).__name__}") from self._error
+
+    async def _serve_requests(self) -> None:
+        # Most functions ask for nothing, and a group for nothing would be a good part of what such a call costs.
+        async with anyio.create_task_group() as group:
+            while not self.finished:
+                await self._wakes.wait()
+                self._wakes = anyio.Event()
+                while self._requests:
+                    group.start_soon(self._serve, *self._requests.popleft())
+            group.cancel_scope.cancel()  # a thread the function started may still be asking
 
     async def _serve(self, fn: Callable[[], Coroutine[Any, Any, Any]], reply: _Reply[Any]) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 
 import anyio
@@ -111,6 +112,54 @@ def _self_made_cancellation() -> BaseException:
         return cls()
     except TypeError:  # trio's cannot be made by hand
         return RuntimeError("no cancellation by hand")
+
+
+def test_a_task_and_a_timer_start_from_a_callback_of_a_loop_that_anyio_did_not_start() -> None:
+    async def main() -> list[str]:
+        ran: list[str] = []
+        done = asyncio.Event()
+
+        async def run() -> None:
+            await anyio.lowlevel.checkpoint()
+            ran.append("task")
+
+        def begin() -> None:
+            home.start(run)
+            home.call_at(home.time() + 0.01, lambda: (ran.append("timer"), done.set()))  # type: ignore[arg-type, return-value]
+
+        async with Home() as home:
+            asyncio.get_running_loop().call_soon(begin)
+            await asyncio.wait_for(done.wait(), 5)
+        return ran
+
+    assert asyncio.run(main()) == ["task", "timer"]
+
+
+async def test_a_task_can_be_cancelled_before_and_after_its_first_step() -> None:
+    ended: list[str] = []
+    began = anyio.Event()
+
+    async def wait(name: str) -> None:
+        try:
+            ended.append(f"{name} begins")
+            began.set()
+            await anyio.sleep_forever()
+        finally:
+            ended.append(f"{name} ends")
+
+    async with Home() as home:
+        home.start(wait, "early").cancel()
+        with anyio.fail_after(5):
+            await began.wait()
+            await anyio.wait_all_tasks_blocked()
+        assert ended == ["early begins", "early ends"]
+        late = home.start(wait, "late")
+        await anyio.wait_all_tasks_blocked()
+        late.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert ended[2:] == ["late begins", "late ends"]
+        assert home.running == 0
+        assert home.is_open
 
 
 async def test_nothing_starts_in_a_home_that_is_not_open() -> None:
@@ -238,6 +287,20 @@ def test_the_end_of_the_loop_is_the_end_of_the_home(anyio_backend: str, caplog: 
 
     with pytest.raises(RuntimeError, match="closed"):
         anyio.run(reopen, backend=anyio_backend)
+
+
+def test_a_loop_that_ends_before_a_task_has_begun(caplog: pytest.LogCaptureFixture) -> None:
+    homes: list[Home] = []
+
+    async def main() -> None:
+        homes.append(await Home().open())
+        # It is started in the very round of the loop that is the last, so asyncio cancels it before its first step.
+        asyncio.get_running_loop().call_soon(homes[0].start, anyio.sleep_forever)
+
+    asyncio.run(main())
+    assert not homes[0].is_open
+    assert homes[0].running == 0
+    assert caplog.text == ""
 
 
 async def test_tasks_start_from_the_context_the_home_was_opened_with() -> None:

@@ -34,6 +34,26 @@ def test_field_25_what_is_not_json_is_refused(text: str | bytes) -> None:
         decode(text)
 
 
+@given(
+    before=st.text("x ,", max_size=70),
+    digits=st.integers(1, 400),
+    fraction=st.sampled_from(["", ".5"]),
+    exponent=st.none() | st.tuples(st.sampled_from(["e", "E"]), st.sampled_from(["", "+", "-"]), st.integers(0, 400)),
+)
+def test_field_25_a_number_beyond_a_float_is_refused_wherever_it_stands(
+    before: str, digits: int, fraction: str, exponent: tuple[str, str, int] | None
+) -> None:
+    number = "1" * digits + fraction + ("" if exponent is None else "".join(map(str, exponent)))
+    text = json.dumps([before])[:-1] + f",{number}]"
+    if "e" not in number.lower() and not fraction:  # an integer, which has no largest
+        assert decode(text)[1] == int(number)
+    elif float(number) == float("inf"):
+        with pytest.raises(ValueError, match="too large"):
+            decode(text)
+    else:
+        assert decode(text)[1] == float(number)
+
+
 def test_a_string_that_looks_like_a_huge_number_is_a_string() -> None:
     assert decode('{"a":"1e999","b":1e10}') == {"a": "1e999", "b": 1e10}
 

@@ -62,13 +62,15 @@ def run(options: argparse.Namespace) -> int:
     import anyio
 
     from ..direct import DirectServer
+    from ..running import ended_by_signals
     from .target import load_app
 
     problem: list[BaseException] = []
 
     def load() -> Tesseron:
         try:
-            return load_app(options.app)
+            with ended_by_signals():
+                return load_app(options.app)
         except BaseException as error:
             problem.append(error)
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from ..protocol.messages import ELICIT, WITHDRAW, AgentInfo, Capabilities
 
 if TYPE_CHECKING:
     from ..actions import AnyAction
-    from ..home import Timer
+    from ..home import Task, Timer
     from ..protocol.jsonrpc import Request
     from .session import Session
 
@@ -58,12 +59,13 @@ class RunningCall:
         self.invocation_id = invocation_id
         self.over = False
         """The answer is on its way; nothing more is asked or reported."""
-        self._scope: anyio.CancelScope | None = None
+        self.task: Task | None = None
+        """What runs it."""
         self._context = Context(self, action=action.name, invocation_id=invocation_id, state=session.state, route=route)
         self._timer: Timer | None = None
-        self._remaining = action.timeout
-        self._resumed_at = 0.0
+        self._deadline = math.inf
         self._asking = 0
+        self._asking_since = 0.0
 
     # The line of the context
 
@@ -99,27 +101,33 @@ class RunningCall:
 
     # The clock, which stands still while a question is open
 
+    def _start_clock(self) -> None:
+        if self._action.timeout is not None:
+            self._deadline = self._session.home.time() + self._action.timeout
+            self._timer = self._session.home.call_at(self._deadline, self._look)
+
     def _pause(self) -> None:
         self._asking += 1
-        if self._asking == 1 and self._timer is not None and self._remaining is not None:
-            self._remaining -= anyio.current_time() - self._resumed_at
-            self._timer.cancel()
-            self._timer = None
+        if self._asking == 1:
+            self._asking_since = self._session.home.time()
 
     def _resume(self) -> None:
         self._asking -= 1
         if self._asking == 0:
-            self._start_clock()
+            self._deadline += self._session.home.time() - self._asking_since
+            if self._timer is None:
+                self._look()
 
-    def _start_clock(self) -> None:
-        if self._remaining is not None and not self.over:
-            self._resumed_at = anyio.current_time()
-            self._timer = self._session.home.call_at(self._resumed_at + max(self._remaining, 0.0), self._expire)
-
-    def _expire(self) -> None:
+    def _look(self) -> None:
+        """The time may be up. One timer that looks costs less than moving it with every question."""
         self._timer = None
-        limit = self._action.timeout
-        self.end(ActionTimeout(f"The action {self._action.name!r} did not end within {limit:g} s"))
+        if self._asking or self.over or self._action.timeout is None:
+            return
+        home = self._session.home
+        if home.time() < self._deadline:
+            self._timer = home.call_at(self._deadline, self._look)
+        else:
+            self.end(ActionTimeout(f"The action {self._action.name!r} did not end within {self._action.timeout:g} s"))
 
     # Its end
 
@@ -130,8 +138,8 @@ class RunningCall:
         self._close()
         if error is not None:
             self._session.refuse_soon(self._request, error)
-        if self._scope is not None:
-            self._scope.cancel()
+        if self.task is not None:
+            self.task.cancel()
 
     def _close(self) -> None:
         self.over = True
@@ -146,21 +154,21 @@ class RunningCall:
             return
         result: dict[str, Any] | None = None
         error: TesseronError | None = None
-        with anyio.CancelScope() as self._scope:
-            try:
-                self._start_clock()
-                result = await self._perform()
-            except anyio.get_cancelled_exc_class():
-                if self.over or not self._session.home.is_open:
-                    raise
-                # Nobody cancelled this call: the handler's own doing.
-                error = ActionError(f"The action {self._action.name!r} cancelled itself")
-            except KeyboardInterrupt:
+        try:
+            self._start_clock()
+            result = await self._perform()
+        except anyio.get_cancelled_exc_class():
+            if self.over or not self._session.home.is_open:
                 raise
-            except BaseException as problem:
-                error = self._session.error_of(f"The action {self._action.name!r}", problem)
+            # Nobody cancelled this call: the handler's own doing.
+            error = ActionError(f"The action {self._action.name!r} cancelled itself")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:
+            error = self._session.error_of(f"The action {self._action.name!r}", problem)
         if self.over:
             return
+        # From here on `end` does nothing, so that the answer, which may have to wait for the gateway, goes out whole.
         self._close()
         if error is None:
             error = await self._session.answer(self._request, result)

@@ -340,7 +340,7 @@ class Session:
             capabilities=Capabilities.from_wire(caller.get("capabilities")) if isinstance(caller, dict) else None,
         )
         self._calls[id] = call
-        self.home.start(call.run, name=name)
+        call.task = self.home.start(call.run, name=name)
 
     def forget_call(self, call: RunningCall) -> None:
         """The call is over; its id is free."""

@@ -186,11 +186,11 @@ class Exchange:
     async def run(self, readiness: Readiness) -> None:
         """Carry the conversation on until the call is over or given up. Raises nothing of its own."""
         try:
-            with anyio.CancelScope() as self._waits:
-                if not self.started and not self._cancelled:
+            if not self.started and not self._cancelled:
+                with anyio.CancelScope() as self._waits:
                     await readiness.wait()
-            self._waits = None
-            self.start()
+                self._waits = None
+                self.start()
             if self._pending is not None:
                 await self._converse(self._pending.invocation)
         except ProtocolError as error:

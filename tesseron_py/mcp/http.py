@@ -234,10 +234,12 @@ class HttpEndpoint:
             if message.method == INITIALIZE:
                 await self._initialize(message, reply)
             else:
-                await self._answer(self._session(headers, message), message, headers, receive, reply)
+                session = self._session(headers, message)
+                can_stream = accepts_stream(headers.get(b"accept"))
+                await session.answer(message, reply, receive, can_stream=can_stream)
         elif isinstance(message, Invalid):
-            session = self._sessions.get(headers.get(_SESSION) or b"")
-            if session is None or not session.mcp.spoiled(message):
+            known = self._sessions.get(headers.get(_SESSION) or b"")
+            if known is None or not known.mcp.spoiled(message):
                 raise _Refused(400, message.reason, code=message.code, id=message.id)
             await reply.whole(202)
         else:
@@ -256,25 +258,6 @@ class HttpEndpoint:
             except BodyTooLarge:
                 raise _Refused(413, f"A message may have {self.limits.body} bytes", headers=_CLOSE) from None
         raise _Refused(408, f"The body did not come within {self.limits.body_deadline:g} s", headers=_CLOSE)
-
-    async def _answer(
-        self, session: HttpSession, request: Request, headers: RequestHeaders, receive: Receive, reply: Reply
-    ) -> None:
-        outlet = HttpOutlet(reply, self.limits, can_stream=accepts_stream(headers.get(b"accept")))
-        exchange = session.mcp.open(request, outlet)
-        try:
-            await session.carry(exchange, outlet, receive)
-        finally:
-            text = exchange.finish()
-            session.touch()
-        if outlet.gone:
-            return
-        if reply.streams:
-            await reply.end(text)
-        elif text is None:
-            await reply.whole(202)
-        else:
-            await reply.whole(200, text.encode())
 
     async def _initialize(self, request: Request, reply: Reply) -> None:
         if len(self._sessions) >= self.limits.sessions:

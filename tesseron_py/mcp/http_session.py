@@ -11,9 +11,10 @@ from time import monotonic
 
 import anyio
 
-from ..home import Home, Timer
+from ..home import Home, Task, Timer
 from .asgi import Receive, Reply, disconnected
 from .changes import Changes
+from .envelope import Request
 from .exchange import Exchange, Gone
 from .legacy import LegacySession
 from .limits import EndpointLimits
@@ -44,6 +45,17 @@ class HttpOutlet:
 
     async def keep_alive(self) -> None:
         await self._take(self._reply.comment)
+
+    async def conclude(self, text: str | None) -> None:
+        """End the response: with the result, or without one."""
+        if self.gone:
+            return
+        if self._reply.streams:
+            await self._reply.end(text)
+        elif text is None:
+            await self._reply.whole(202)
+        else:
+            await self._reply.whole(200, text.encode())
 
     async def _take(self, send: Callable[..., Awaitable[None]], *args: str) -> None:
         if self.gone:
@@ -114,16 +126,26 @@ class HttpSession:
             self._stream.cancel()
         self.mcp.close(reason)
 
-    async def carry(self, exchange: Exchange, outlet: HttpOutlet, receive: Receive) -> None:
-        """Carry a call on, and give it up when its connection drops."""
-        # Most calls end within a moment; only one that does not is worth a second task on its connection.
-        await exchange.settle()
-        if exchange.over:
-            return
-        async with anyio.create_task_group() as group:
-            group.start_soon(_watch, receive, exchange, outlet)
-            await exchange.run(self._readiness)
-            group.cancel_scope.cancel()
+    async def answer(self, request: Request, reply: Reply, receive: Receive, *, can_stream: bool) -> None:
+        """Answer a request. When its connection drops, its call is given up."""
+        outlet = HttpOutlet(reply, self._limits, can_stream=can_stream)
+        exchange = self.mcp.open(request, outlet)
+        watch: Task | None = None
+        try:
+            try:
+                # Most calls end within a moment; only one that does not is worth a second task on its connection.
+                await exchange.settle()
+                if not exchange.over:
+                    watch = self._home.start(_watch, receive, exchange, outlet, name="watching a connection")
+                    await exchange.run(self._readiness)
+            finally:
+                text = exchange.finish()
+                self.touch()
+            await outlet.conclude(text)
+        finally:
+            if watch is not None:
+                # A server ends it by itself once the response is complete, which costs half of ending it from here.
+                self._home.call_at(self._home.time() + self._limits.closing, watch.cancel)
 
     async def tell(self, reply: Reply, receive: Receive) -> None:
         """Tell of changes on a GET stream, until the client or the session ends it or a newer one takes its place."""

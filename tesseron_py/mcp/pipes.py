@@ -137,10 +137,7 @@ def own_standard_streams() -> Iterator[tuple[int, int]]:
     incoming, outgoing = _copy_of(0), _copy_of(1)
     empty = os.open(os.devnull, os.O_RDWR)
     try:
-        try:
-            os.dup2(2, 1)
-        except OSError:  # started without a standard error
-            os.dup2(empty, 1)
+        os.dup2(2, 1)  # of a process without a standard error, `empty` has become number 2
         os.dup2(empty, 0)
         _flush()
         with _printing_anything():

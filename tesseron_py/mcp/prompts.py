@@ -17,19 +17,16 @@ class Prompts:
     """The open prompts of one session, at most `limit`."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
+        self._limit = limit
         self._open: dict[str, tuple[Invocation, Question]] = {}
         self._last = 0
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and id in self._open
-
     @property
     def full(self) -> bool:
-        return len(self._open) >= self.limit
+        return len(self._open) >= self._limit
 
     def put(self, invocation: Invocation, question: Question) -> str:
         """Keep the question until it is answered or withdrawn; the id is that of the request to send."""

@@ -134,27 +134,32 @@ class _Outbox:
     async def run(self) -> None:
         """Send what is queued, as long as the client takes it."""
         try:
-            while True:
-                if not self._texts:
-                    self._filled = anyio.Event()
-                    self._wake()
-                    await self._filled.wait()
-                self._sending = True
-                text = self._texts.popleft()
-                self._size -= len(text)
-                with anyio.fail_after(self._limits.write_deadline):
-                    await self._lines.send(text)
-                self._sending = False
-                if not self._full:
-                    self._wake()
+            while await self._send_next():
+                pass
         except self._closed as error:
             logger.debug("The client reads no more: %s", error)
-        except TimeoutError:
-            logger.warning("The client has read nothing for %g s; it is given up", self._limits.write_deadline)
         finally:
             self.gone = True
             self._wake()
             self.on_gone()
+
+    async def _send_next(self) -> bool:
+        if not self._texts:
+            self._filled = anyio.Event()
+            self._wake()
+            await self._filled.wait()
+        self._sending = True
+        text = self._texts.popleft()
+        self._size -= len(text)
+        with anyio.CancelScope(deadline=anyio.current_time() + self._limits.write_deadline) as deadline:
+            await self._lines.send(text)
+        if deadline.cancelled_caught:
+            logger.warning("The client has read nothing for %g s; it is given up", self._limits.write_deadline)
+            return False
+        self._sending = False
+        if not self._full:
+            self._wake()
+        return True
 
     async def flush(self) -> None:
         """Return once everything queued is sent, or cannot be."""
@@ -234,28 +239,24 @@ class _Server:
                 await self._outbox.flush()
 
     async def _read(self) -> None:
-        while True:
+        while not self._outbox.gone:
             try:
                 line = await self._lines.receive()
             except LineTooLong as error:
-                await self._outbox.put(Invalid(INVALID_REQUEST, f"Invalid request: {error}", None).reply())
+                await self._say(Invalid(INVALID_REQUEST, f"Invalid request: {error}", None).reply())
                 continue
             except self._closed as error:
                 logger.debug("The client's input has ended: %s", error)
                 return
-            if not line.strip():
-                continue
-            try:
+            if line.strip():
                 await self._take(line)
-            except Gone:
-                return
 
     async def _take(self, line: str | bytes) -> None:
         match parse(line):
             case Request() as request:
                 exchange = self._session.open(request, self._outlet)
                 if exchange.over:
-                    await self._respond(exchange)
+                    await self._say(exchange.finish())
                 else:
                     self._exchanges += 1
                     self._home.start(self._carry, exchange, name=f"MCP {request.method}")
@@ -265,14 +266,12 @@ class _Server:
                 self._session.answered(answer)
             case Invalid() as invalid:
                 if not self._session.spoiled(invalid):
-                    await self._outbox.put(invalid.reply())
+                    await self._say(invalid.reply())
 
     async def _carry(self, exchange: Exchange) -> None:
         try:
             await exchange.run(self._readiness)
-            await self._respond(exchange)
-        except Gone:
-            logger.debug("The response to %s has nobody to go to", exchange.request.method)
+            await self._say(exchange.finish())
         finally:
             exchange.finish()
             self._exchanges -= 1
@@ -280,15 +279,16 @@ class _Server:
                 self._idle.set()
                 self._idle = anyio.Event()
 
-    async def _respond(self, exchange: Exchange) -> None:
-        text = exchange.finish()
-        if text is not None:
-            await self._outbox.put(text)
-
     async def _tell_changes(self) -> None:
+        while True:
+            await self._changes.wait()
+            await self._changes.tell(self._say)
+
+    async def _say(self, text: str | None) -> None:
+        """Say something to whoever is there; when nobody is, serving ends anyway."""
+        if text is None:
+            return
         try:
-            while True:
-                await self._changes.wait()
-                await self._changes.tell(self._outbox.put)
-        except Gone:
-            logger.debug("A change has nobody to be told to")
+            await self._outbox.put(text)
+        except Gone as error:
+            logger.debug("%s", error)

@@ -17,7 +17,6 @@ from tesseron_py.errors import ActionError, NotFound, TesseronError
 from tesseron_py.home import Home
 from tesseron_py.invocation import (
     Body,
-    Cancel,
     Done,
     Failed,
     Form,
@@ -110,6 +109,7 @@ class FixtureProvider:
         self.subscriptions: dict[Client, set[str]] = {}
         self.handlers: dict[str, Handler] = dict(HANDLERS)
         self.listed = [*TOOLS]
+        self.withdrawn: set[str] = set()
         self.readied = 0
         self.not_ready: Exception | None = None
         self.gate: anyio.Event | None = None
@@ -207,6 +207,8 @@ class FixtureProvider:
             return self._failed(NotFound("It went away"))
         if uri == "test://failing":
             return self._failed(ActionError("The disk is on fire", {"disk": 1}))
+        if uri == "test://refused":
+            raise NotFound("There is no such thing")
         if uri == "test://odd":
             return self._finished(ResourceOutput(uri, object()))
         if uri not in values:
@@ -215,6 +217,8 @@ class FixtureProvider:
         return self._finished(ResourceOutput(uri, values[uri], mime))
 
     def subscribe(self, uri: str, client: Client) -> Invocation:
+        if uri in self.withdrawn:
+            raise UnknownResource
         if uri == "test://failing":
             return self._failed(ActionError("Not now"))
         if uri == "test://gone":
@@ -375,6 +379,13 @@ async def printer(provider: FixtureProvider, running: Running, arguments: Mappin
     return sys.stdin.read()
 
 
+async def chatty(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+    """Say something after the end."""
+    running.invocation.finish(Done(ToolOutput("done")))
+    running.invocation.note(Progress(50, "late"))
+    running.invocation.note(Log("error", "late"))
+
+
 async def odd(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
     return ToolOutput(object())
 
@@ -395,7 +406,7 @@ HANDLERS: dict[str, Handler] = {
     handler.__name__: handler
     for handler in (
         echo, confirm, elicit, visit, sample, roots, many, impatient, progress, log, slow, fail, structured,
-        strict_fail, blocks, big, printer, odd, grow, touch,
+        strict_fail, blocks, big, printer, chatty, odd, grow, touch,
     )
 }  # fmt: skip
 
@@ -424,11 +435,6 @@ class BareProvider:
         ):  # fmt: skip
             setattr(self, name, getattr(full, name))
         self.info = ServerInfo("bare", "0")
-
-
-def never_asked(reply: Reply) -> bool:
-    """Whether a question ended without any answer of a person."""
-    return isinstance(reply, Cancel)
 
 
 def main() -> None:

@@ -289,7 +289,7 @@ async def test_resources() -> None:
             {"uri": "test://json", "mimeType": "application/json", "text": '{"n":1}'},
         ]
         assert (await client.request("resources/read", {"uri": "test://empty"}))["contents"][0]["text"] == ""
-        for uri in ("test://nowhere", "test://gone"):
+        for uri in ("test://nowhere", "test://gone", "test://refused"):
             error = await client.refused("resources/read", {"uri": uri})
             assert (error["code"], error["data"]) == (-32002, {"uri": uri})
         error = await client.refused("resources/read", {"uri": "test://failing"})
@@ -349,6 +349,16 @@ async def test_a_subscription_that_is_refused_is_none(provider: FixtureProvider,
         assert (await client.refused("resources/subscribe", {"uri": uri}))["code"] == -32603
         # What is followed stays so, even when asking again fails.
         assert await client.request("resources/subscribe", {"uri": "test://text"}) == {}
+
+
+async def test_what_is_followed_stays_so_when_asking_again_is_refused(provider: FixtureProvider) -> None:
+    async with desk(provider) as client:
+        uri = {"uri": "test://text"}
+        await client.request("resources/subscribe", uri)
+        provider.withdrawn.add("test://text")
+        assert (await client.refused("resources/subscribe", uri))["code"] == -32002
+        provider.update("test://text")
+        assert len(client.changes) == 1
 
 
 # Asking -----------------------------------------------------------------------------------------------------------
@@ -670,6 +680,12 @@ async def test_progress_comes_before_the_result() -> None:
         assert {entry["progressToken"] for entry in progress} == {"t"}
         with anyio.fail_after(5):
             assert value_of(await calling.result()) == "done"
+        assert client.quiet()
+
+
+async def test_field_67_what_is_said_after_the_result_is_dropped() -> None:
+    async with desk() as client:
+        assert await client.call("chatty", token=1) == "done"
         assert client.quiet()
 
 

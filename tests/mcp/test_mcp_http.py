@@ -852,6 +852,25 @@ async def test_a_client_that_leaves_before_its_request_is_whole_gets_no_answer()
     await endpoint.aclose()
 
 
+@pytest.mark.parametrize(("version", "closes"), [("1.1", True), ("2", False)])
+async def test_only_http_1_has_a_connection_to_close(version: str, closes: bool) -> None:
+    endpoint = HttpEndpoint(FixtureProvider())
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("the body is not read")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-length", b"99999999")]
+    scope = {"type": "http", "http_version": version, "method": "POST", "path": "/mcp", "headers": headers}
+    await endpoint(scope, receive, send)
+    assert sent[0]["status"] == 413
+    assert ((b"connection", b"close") in sent[0]["headers"]) is closes
+    await endpoint.aclose()
+
+
 @pytest.mark.parametrize("at", ["question", "silence", "stream"])
 async def test_a_client_that_reads_nothing_is_given_up(at: str) -> None:
     """Driven as a server would, since a real one buffers what a test can send."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -54,9 +55,14 @@ async def written(path: Path, entry: str, timeout: float) -> None:
 
 def wait_written(path: Path, entry: str, timeout: float) -> None:
     """`written`, without an event loop."""
+    wait_for(lambda: _has(path, entry), timeout)
+
+
+def wait_for(there: Callable[[], bool], timeout: float) -> None:
+    """Wait for what another process does to a file."""
     deadline = time.monotonic() + timeout
-    while not _has(path, entry):
-        assert time.monotonic() < deadline, f"{entry!r} is not in {path.read_text() if path.exists() else path}"
+    while not there():
+        assert time.monotonic() < deadline, "it never came"
         time.sleep(POLL)
 
 
