@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -86,11 +88,10 @@ def todo_example() -> ModuleType:
 
 @asynccontextmanager
 async def connected(example: ModuleType, person: Person) -> AsyncIterator[McpClient]:
-    """The app behind a WebSocket, a gateway, and an agent that is connected to it."""
+    """The app behind a WebSocket, a gateway that finds it, and an agent that has claimed it."""
     from .._version import __version__
     from ..bindings.channel import Closed
     from ..bindings.memory import pair
-    from ..bindings.websocket import dial
     from ..gateway.gateway import Gateway
     from ..mcp.client import McpClient, PipeTransport
     from ..mcp.provider import ServerInfo
@@ -101,39 +102,70 @@ async def connected(example: ModuleType, person: Person) -> AsyncIterator[McpCli
         gateway = Gateway(ServerInfo("tesseron-py", __version__))
         await gateway.open()
         try:
-            app = gateway.connect(await dial(host.url))
-            await app.joined.wait()
             here, there = pair()
             gateway.home.start(lambda: serve(there, gateway, closed=Closed), name="MCP server")
             async with McpClient(
                 PipeTransport(here), answer=person.answer, on_progress=_tell_progress, name="demo agent"
             ) as client:
-                say(f"  gateway  connected to it; serves MCP {client.server.protocol_version}")
-                say(f"  agent    sees {len(await client.tools())} tools\n")
+                say(f"  gateway  looks for apps, and serves MCP {client.server.protocol_version} to the agent")
+                say(f"  agent    sees {len(await client.tools())} tools, none of the app's: nobody has claimed it\n")
+                await _claim(client, host.claim_code or "", person)
                 yield client
         finally:
             await gateway.aclose()
 
 
+async def _claim(client: McpClient, code: str, person: Person) -> None:
+    say("The app shows its claim code. Whoever gives it to an agent decides which agent gets the app.")
+    while True:
+        typed = await person.code(code)
+        result = await client.call("tesseron__claim_session", {"code": typed})
+        if not result.is_error:
+            break
+        say(f"  gateway  {result.text}")
+    own = sum(tool["name"].startswith("todo__") for tool in await client.tools())
+    say(f"  gateway  connected to {result.value['app_name']!r}: the agent sees {own} tools of it now\n")
+
+
+@contextmanager
+def own_directory() -> Iterator[None]:
+    """A `~/.tesseron` for the demo alone: it finds no other app, and no other gateway finds its own."""
+    before = os.environ.get("TESSERON_HOME")
+    with tempfile.TemporaryDirectory(prefix="tesseron-demo-") as directory:
+        os.environ["TESSERON_HOME"] = directory
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TESSERON_HOME"]
+            else:
+                os.environ["TESSERON_HOME"] = before
+
+
 async def tell(person: Person) -> None:
     """The story, once."""
+    with own_directory():
+        async with connected(todo_example(), person) as client:
+            await _fill_and_clear(client)
+
+
+async def _fill_and_clear(client: McpClient) -> None:
     from ..mcp.client import value_of
 
-    async with connected(todo_example(), person) as client:
-        say("The agent fills the list.")
-        await call(client, "import_todos", {"texts": list(TEXTS)})
-        say("It completes five of them.")
-        for id in range(1, 6):
-            await call(client, "complete_todo", {"id": id}, brief=True)
-        say("\nIt wants to remove what is done. That loses something, so the action asks you.")
-        removed = await call(client, "clear_completed")
-        say(f"→ {_removed(removed.value)}\n")
-        say("It wants to move the last one, and only you know where to.")
-        moved = await call(client, "move_todo", {"id": 6})
-        say("→ moved.\n" if moved.value is not None and not moved.is_error else "→ nothing moved.\n")
-        say("It reads the counts of what is left.")
-        counts = value_of(await client.read("tesseron://todo/counts"))
-        say(f"  agent    read counts → {_short(counts)}\n")
+    say("The agent fills the list.")
+    await call(client, "import_todos", {"texts": list(TEXTS)})
+    say("It completes five of them.")
+    for id in range(1, 6):
+        await call(client, "complete_todo", {"id": id}, brief=True)
+    say("\nIt wants to remove what is done. That loses something, so the action asks you.")
+    removed = await call(client, "clear_completed")
+    say(f"→ {_removed(removed.value)}\n")
+    say("It wants to move the last one, and only you know where to.")
+    moved = await call(client, "move_todo", {"id": 6})
+    say("→ moved.\n" if moved.value is not None and not moved.is_error else "→ nothing moved.\n")
+    say("It reads the counts of what is left.")
+    counts = value_of(await client.read("tesseron://todo/counts"))
+    say(f"  agent    read counts → {_short(counts)}\n")
 
 
 async def call(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..invocation import Accept, Cancel, Decline
 from ..plain import plain
+from ..running import code_card
+from .failure import Failure
 from .lines import Lines
 
 if TYPE_CHECKING:
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
 class Person(Protocol):
     """Whoever answers the demo's questions."""
+
+    async def code(self, shown: str, /) -> str:
+        """The claim code that they give to the agent; `shown` is what the app shows."""
+        ...
 
     async def answer(self, question: Question, /) -> Answer: ...
 
@@ -30,6 +36,10 @@ class Scripted:
 
     def __init__(self, answers: Sequence[str]) -> None:
         self._answers = deque(answers)
+
+    async def code(self, shown: str, /) -> str:
+        print(f"{code_card(shown)}  └─ gives the agent the code {shown}", flush=True)
+        return shown
 
     async def answer(self, question: Question, /) -> Answer:
         ask(question.message)
@@ -67,6 +77,15 @@ class Typing:
 
     def __init__(self) -> None:
         self._lines = Lines()
+
+    async def code(self, shown: str, /) -> str:
+        print(code_card(shown), flush=True)
+        while True:
+            said = await self._line("type the code, for the agent: ")
+            if said is None:
+                raise Failure("without its claim code the app cannot be used")
+            if said.strip():
+                return said.strip()
 
     async def answer(self, question: Question, /) -> Answer:
         ask(question.message)

@@ -1,0 +1,155 @@
+"""What the commands that serve MCP share: their options, and serving on stdio or over HTTP until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .failure import Failure
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from uvicorn import Server
+
+    from ..home import Home
+    from ..mcp.limits import EndpointLimits
+
+DEFAULT_PORT = 7475
+
+
+class Served(Protocol):
+    """What is served: a provider that can be closed."""
+
+    home: Home
+
+    async def ready(self) -> None: ...
+    async def aclose(self, *, grace: float | None = None) -> None: ...
+
+
+class Endpoint(Protocol):
+    """An ASGI application that can be closed."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+    async def aclose(self, *, grace: float | None = None) -> None: ...
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say where and for whom MCP is served."""
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", nargs="?", const=f"127.0.0.1:{DEFAULT_PORT}", help="serve over HTTP at /mcp"
+    )
+    parser.add_argument("--token", help="bearer token for --http (default: $TESSERON_TOKEN); required beyond loopback")
+    parser.add_argument(
+        "--allow-host", metavar="NAME", action="append", default=[], help="a Host name the server goes by, too"
+    )
+    parser.add_argument(
+        "--allow-origin", metavar="ORIGIN", action="append", default=[], help="an Origin whose pages may call it, too"
+    )
+    parser.add_argument(
+        "--confirm-form",
+        choices=["approve", "empty"],
+        default="approve",
+        help="how a confirm is shown: a form with one checkbox (default), or an empty form",
+    )
+
+
+async def serve_stdio(served: Any, limits: EndpointLimits | None = None) -> None:
+    """Serve the client at standard input and output until the input ends or a signal comes."""
+    from ..mcp.stdio import serve_stdin_stdout
+    from ..running import GRACE, leave_now, until_stopped
+
+    try:
+        await until_stopped(lambda: serve_stdin_stdout(served, limits=limits))
+    finally:
+        await served.aclose(grace=GRACE)
+        if served.home.running:
+            leave_now(0)
+
+
+def check_stdio_options(options: argparse.Namespace) -> None:
+    """Refuse what has a meaning over HTTP alone.
+
+    Raises:
+        Failure: There is such an option.
+    """
+    for name in ("token", "allow_host", "allow_origin"):
+        if getattr(options, name):
+            raise Failure(f"--{name.replace('_', '-')} goes with --http", 2)
+
+
+Make = Callable[..., Endpoint]
+
+
+def serve_http(options: argparse.Namespace, served: Served, make: Make, *, what: str, name: str) -> None:
+    """Serve over HTTP until a signal comes.
+
+    Args:
+        options: Those of `add_options`.
+        served: What is served.
+        make: Makes the ASGI application, from `token`, `hosts` and `origins`.
+        what: What it is, for people.
+        name: Who failed, if it cannot start.
+
+    Raises:
+        Failure: It cannot start.
+    """
+    import anyio
+
+    try:
+        import uvicorn
+    except ModuleNotFoundError as error:
+        raise Failure('--http needs an HTTP server; install it: pip install "tesseron-py[serve]"') from error
+    from .address import is_loopback, listen, parse
+
+    host, port = parse(options.http)
+    token = options.token or os.environ.get("TESSERON_TOKEN") or None
+    if token is None and not is_loopback(host):
+        raise Failure(f"{host} can be reached from elsewhere, so a token is needed: --token, or $TESSERON_TOKEN", 2)
+    hosts: Iterable[str] = [*options.allow_host, *([] if is_loopback(host) else [host])]
+    try:
+        endpoint = make(token=token, hosts=hosts, origins=options.allow_origin)
+    except ValueError as error:
+        raise Failure(str(error), 2) from error
+    listener = listen(host, port)
+    config = uvicorn.Config(
+        endpoint, log_level="warning", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+    )
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # The command takes the signals itself: uvicorn would wait for an open stream for ever.
+            yield
+
+    anyio.run(_serve_http, Server(config), listener, endpoint, served, what, name)
+
+
+async def _serve_http(http: Server, listener: socket, endpoint: Endpoint, served: Served, what: str, name: str) -> None:
+    import anyio
+
+    from ..running import GRACE, leave_now, until_stopped
+
+    try:
+        await served.ready()
+    except Exception as error:
+        await served.aclose()
+        raise Failure(f"{name}: it did not start: {type(error).__name__}: {error}") from error
+    host, port = listener.getsockname()[:2]
+
+    async def serve() -> None:
+        shown = f"[{host}]" if ":" in host else host
+        print(f"{what} at http://{shown}:{port}/mcp", file=sys.stderr, flush=True)
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(http.serve, [listener])
+        await until_stopped(serve)
+        await endpoint.aclose(grace=GRACE)
+        http.should_exit = True
+    if served.home.running:
+        leave_now(0)
