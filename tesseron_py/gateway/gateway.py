@@ -316,8 +316,10 @@ class Gateway(AppProvider):
             if self._may_recover(app.info.id, client):
                 entry["code"] = code
             waiting.append(entry)
+        connected = {app.welcome.session_id for app in self._apps if app.welcome is not None}
         for instance in self._discovery.instances.values():
-            if instance.minted is not None and instance.minted.bound_agent is None:
+            minted = instance.minted
+            if minted is not None and minted.bound_agent is None and minted.session_id not in connected:
                 age = round(max(0.0, now - instance.added_at / 1000)) if instance.added_at else 0
                 waiting.append({"app_name": instance.app_name, "age_seconds": age})
         return waiting
