@@ -83,14 +83,8 @@ class Reception(Generic[C]):
             raise error
 
     def receive_from(self, sock: socket.socket, handshake: Handshake) -> None:
-        """Take the connections of a listening socket, which is closed with the reception.
-
-        Raises:
-            Closed: The reception is closed.
-        """
-        if self._group is None or self._closed:
-            sock.close()
-            raise Closed("the listener is closed", 1000)
+        """Take the connections of a listening socket, which is closed with the reception."""
+        assert self._group is not None
         self._sockets.append(sock)
         self._group.start_soon(self._receive, sock, handshake)
 
@@ -106,6 +100,10 @@ class Reception(Generic[C]):
             await self._changed.wait()
         channel, self._arrived = self._arrived, None
         return channel
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
 
     @property
     def is_taken(self) -> bool:

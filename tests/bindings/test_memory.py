@@ -25,4 +25,4 @@ async def vanish(channel: Channel) -> None:
 class TestMemory(BindingSuite):
     @pytest.fixture
     def binding(self) -> Binding:
-        return Binding(connect, vanish)
+        return Binding(connect, vanish, texts=("", "\u2028\x00\x7f\r\n", '"\\ud800"'))

@@ -75,7 +75,7 @@ class TestSuite(BindingSuite):
     @pytest.fixture(params=[connected, connected_the_other_way], ids=["listener", "dialler"])
     def binding(self, request: pytest.FixtureRequest) -> Binding:
         connect: Connect = request.param
-        return Binding(connect, vanish)
+        return Binding(connect, vanish, texts=("", "\u2028\x00\x7f\r\n", '"\\ud800"'))
 
 
 # Peers that speak bytes
