@@ -78,7 +78,8 @@ ALLOWED: dict[str, set[str]] = {
     "gate": {"context", "errors", "jsontext", "plain", "unset"},
     "actions": {"context", "errors", "protocol", "unset", "schema", "gate"},
     "resources": {"errors", "unset", "schema"},
-    "mcp": {"errors", "invocation", "home", "jsontext", "_version"},
+    "web": set(),
+    "mcp": {"errors", "invocation", "home", "jsontext", "web", "_version"},
     "host": {
         "actions", "bindings", "content", "context", "errors", "home", "lifespan", "limits", "protocol", "resources",
         "schema.handler", "workers", "app",

@@ -18,9 +18,9 @@ import httpx
 
 from ..home import Home
 from ..jsontext import decode
+from ..web.sse import EventParser, EventTooLarge
 from .client_errors import ClientError, McpError, NoAnswer, TransportEnded
 from .client_transport import CLOSE_TIMEOUT, MAX_FRAME, NO_HEADERS, Sink
-from .sse import EventParser, EventTooLarge
 
 logger = logging.getLogger("tesseron_py.mcp.client")
 

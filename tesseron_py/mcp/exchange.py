@@ -16,6 +16,7 @@ import anyio
 
 from ..errors import InternalError
 from ..invocation import TOO_MANY_PROMPTS, Failed, Invocation, Outcome, Question, Unavailable, View
+from ..web.asgi import Gone
 from .envelope import Request, error_text, notification_text, request_text, result_text, size_above
 from .limits import EndpointLimits
 from .messages import CANCELLED, INTERNAL_ERROR, ProtocolError
@@ -26,10 +27,6 @@ from .questions import to_request
 from .readiness import Readiness
 
 logger = logging.getLogger("tesseron_py.mcp.exchange")
-
-
-class Gone(Exception):
-    """The client cannot be reached any more."""
 
 
 class Outlet(Protocol):

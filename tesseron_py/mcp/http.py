@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from ..home import Home
-from .asgi import (
+from ..web.asgi import (
     BodyTooLarge,
     Disconnected,
     Receive,
@@ -27,8 +27,8 @@ from .asgi import (
     read_body,
     route,
 )
+from ..web.guard import METHODS, Guard, Headers, cors, preflight
 from .envelope import ABSENT, Absent, Answer, Id, Invalid, Request, error_text, parse
-from .guard import METHODS, Guard, Headers, cors, preflight
 from .http_session import HttpOutlet, HttpSession
 from .limits import EndpointLimits
 from .messages import (

@@ -12,10 +12,10 @@ from time import monotonic
 import anyio
 
 from ..home import Home, Task, Timer
-from .asgi import Receive, Reply, disconnected
+from ..web.asgi import Gone, Receive, Reply, disconnected
 from .changes import Changes
 from .envelope import Request
-from .exchange import Exchange, Gone
+from .exchange import Exchange
 from .legacy import LegacySession
 from .limits import EndpointLimits
 from .messages import HTTP_VERSIONS

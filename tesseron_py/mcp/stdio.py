@@ -14,10 +14,11 @@ from typing import Protocol
 import anyio
 
 from ..home import Home
+from ..web.asgi import Gone
+from ..web.guard import LOCAL
 from .changes import Changes
 from .envelope import Answer, Invalid, Notification, Request, parse
-from .exchange import Exchange, Gone
-from .guard import LOCAL
+from .exchange import Exchange
 from .legacy import LegacySession
 from .limits import EndpointLimits
 from .messages import INVALID_REQUEST

@@ -22,7 +22,7 @@ from sniffio import current_async_library
 
 from tesseron_py.mcp.http import HttpEndpoint
 from tesseron_py.mcp.limits import EndpointLimits
-from tesseron_py.mcp.sse import Event, EventParser
+from tesseron_py.web.sse import Event, EventParser
 
 BOTH = "application/json, text/event-stream"
 

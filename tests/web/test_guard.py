@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tesseron_py.mcp.guard import Guard
+from tesseron_py.web.guard import Guard
 
 PLAIN = Guard(token=None, hosts=(), origins=())
 CONFIGURED = Guard(

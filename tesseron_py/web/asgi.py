@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from .exchange import Gone
 from .guard import Headers
 from .sse import COMMENT, MEDIA_TYPE, encode
 
-logger = logging.getLogger("tesseron_py.mcp.asgi")
+logger = logging.getLogger("tesseron_py.web.asgi")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -28,6 +27,10 @@ _STREAM_HEADERS: Headers = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+class Gone(Exception):
+    """The client cannot be reached any more."""
 
 
 class BodyTooLarge(Exception):

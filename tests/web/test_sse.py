@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tesseron_py.mcp.sse import COMMENT, Event, EventParser, EventTooLarge, encode
+from tesseron_py.web.sse import COMMENT, Event, EventParser, EventTooLarge, encode
 
 
 def parse(stream: bytes, *, piece: int = 1 << 20, parser: EventParser | None = None) -> list[Event]:

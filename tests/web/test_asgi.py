@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tesseron_py.mcp.asgi import (
+from tesseron_py.web.asgi import (
     BodyTooLarge,
     Disconnected,
+    Gone,
     Reply,
     RequestHeaders,
     accepts_stream,
@@ -19,7 +20,6 @@ from tesseron_py.mcp.asgi import (
     read_body,
     route,
 )
-from tesseron_py.mcp.exchange import Gone
 
 
 @pytest.mark.parametrize(
