@@ -149,14 +149,14 @@ class ConnectedApp:
         self._subscribers: dict[str, tuple[Client, str]] = {}
         self._ids = itertools.count(1)
         self._closing = False
-        self.session_id = f"s_{secrets.token_urlsafe(18)}"
+        self.session_id: str = f"s_{secrets.token_urlsafe(18)}"
         self.joined = anyio.Event()
         """Set once the app has said hello and can be called; never when it is refused."""
         self.info: AppInfo | None = None
         """Who the app is, once it has said hello."""
         self.actions: dict[str, ActionEntry] = {}
         self.resources: dict[str, ResourceEntry] = {}
-        self.extended = False
+        self.extended: bool = False
         """Whether the app is one of ours and takes what §11 adds."""
 
     @property

@@ -65,7 +65,7 @@ class Gateway:
         self._bare_names = bare_names
         self._apps: list[ConnectedApp] = []
         self._clients: set[Client] = set()
-        self.home = Home("tesseron-py gateway")
+        self.home: Home = Home("tesseron-py gateway")
 
     @property
     def info(self) -> ServerInfo:

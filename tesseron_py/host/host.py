@@ -41,8 +41,8 @@ class Host(AbstractAsyncContextManager["Host"]):
         self._problem: Exception | None = None
         self._session: Session | None = None
         self._claimed = anyio.Event()
-        self.url = ""
-        self.events = Events()
+        self.url: str = ""
+        self.events: Events = Events()
 
     @property
     def claim_code(self) -> str | None:

@@ -120,7 +120,7 @@ class Session:
         self.state = state
         self._on_welcome = on_welcome
         self._on_claimed = on_claimed
-        self.workers = workers if workers is not None else app.workers
+        self.workers: Workers = workers if workers is not None else app.workers
         self._peer = Peer()
         self._hello: Call | None = None
         self._waiting: deque[Request] | None = deque()
@@ -134,11 +134,11 @@ class Session:
         """The gateway's id for this session, once welcomed."""
         self.claim_code: str | None = None
         """The code a person gives their agent, until the session is claimed."""
-        self.agent = PENDING_AGENT
+        self.agent: AgentInfo = PENDING_AGENT
         """Who claimed the session; the caller of one call may be another (§11)."""
-        self.capabilities = Capabilities()
+        self.capabilities: Capabilities = Capabilities()
         """What the agent can do, as the gateway said last."""
-        self.extended = False
+        self.extended: bool = False
         """Whether the gateway is one of ours and takes what §11 adds."""
 
     # Its life

@@ -43,7 +43,7 @@ class Corrections:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._references = References(document)
         self._places: dict[str, Place] = {}
-        self.on_null = False
+        self.on_null: bool = False
         self.always = False
         self._root = self._place(document)
 
