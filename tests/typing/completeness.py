@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PYRIGHT = Path(sys.executable).with_name("pyright")
+PYRIGHT = str(Path(sys.executable).with_name("pyright"))
 
 
 def main() -> int:
