@@ -150,7 +150,7 @@ class ConnectedApp:
         self._ids = itertools.count(1)
         self._closing = False
         self.session_id: str = f"s_{secrets.token_urlsafe(18)}"
-        self.joined = anyio.Event()
+        self.joined: anyio.Event = anyio.Event()
         """Set once the app has said hello and can be called; never when it is refused."""
         self.info: AppInfo | None = None
         """Who the app is, once it has said hello."""

@@ -44,7 +44,7 @@ class Corrections:
         self._references = References(document)
         self._places: dict[str, Place] = {}
         self.on_null: bool = False
-        self.always = False
+        self.always: bool = False
         self._root = self._place(document)
 
     def apply(self, value: Any) -> tuple[Any, list[Issue]]:
