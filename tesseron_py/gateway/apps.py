@@ -72,7 +72,7 @@ from ..protocol.messages import (
     same_major,
     same_minor,
 )
-from ..schema.elicitation import check_subset
+from ..schema.subset import check_subset
 from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_app, read_resources
 
 logger = logging.getLogger("tesseron_py.gateway")
