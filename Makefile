@@ -35,7 +35,7 @@ check: $(VENV)/.ready
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/pyright --warnings
-	@$(BIN)/pyright --verifytypes tesseron_py --ignoreexternal | tail -n 4
+	@$(BIN)/python tests/typing/completeness.py
 
 bench: venv
 	@$(BIN)/python -m benchmarks

@@ -34,7 +34,7 @@ class Timer:
     __slots__ = ("_fn", "_home", "when")
 
     def __init__(self, home: Home, when: float, fn: Callable[[], None]) -> None:
-        self.when = when
+        self.when: float = when
         self._home = home
         self._fn: Callable[[], None] | None = fn
 
@@ -59,8 +59,8 @@ class Task:
     __slots__ = ("_cancelled", "_native", "_scope", "coroutine", "name")
 
     def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
-        self.name = name
-        self.coroutine = coroutine
+        self.name: str = name
+        self.coroutine: Coroutine[Any, Any, Any] = coroutine
         self._native: Any = None
         self._scope: anyio.CancelScope | None = None
         self._cancelled = False

@@ -85,7 +85,7 @@ ALLOWED: dict[str, set[str]] = {
         "schema.handler", "workers", "app",
     },
     "gateway": {
-        "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.elicitation",
+        "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.subset",
     },
     "lifespan": {"home", "app"},
     "running": {"app", "host"},

@@ -265,8 +265,8 @@ class Listener:
 
     def __init__(self, sock: socket.socket, gate: Gate, *, limit: int, stall: float) -> None:
         host, port = sock.getsockname()[:2]
-        self.url = f"ws://[{host}]:{port}/" if ":" in host else f"ws://{host}:{port}/"
-        self.paths = {"/"}
+        self.url: str = f"ws://[{host}]:{port}/" if ":" in host else f"ws://{host}:{port}/"
+        self.paths: set[str] = {"/"}
         self._sock = sock
         self._gate = gate
         self._limit = limit

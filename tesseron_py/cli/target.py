@@ -14,6 +14,7 @@ from .failure import Failure
 if TYPE_CHECKING:
     from ..app import Tesseron
 
+_LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 _FORM = "MODULE:APP, like shop.main:app, or MODULE:make_app() for a factory"
 
 
@@ -85,7 +86,7 @@ def _where(error: BaseException) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename != __file__
+        if not frame.filename.startswith(_LIBRARY)
         and not frame.filename.startswith("<frozen importlib")
         and frame.lineno
         and not frame.filename.startswith(os.path.dirname(importlib.__file__))

@@ -63,7 +63,7 @@ from ..protocol.messages import (
     AgentInfo,
     Capabilities,
 )
-from ..schema.elicitation import check_subset
+from ..schema.subset import check_subset
 from .answers import APPROVE, approval, bare_answer, form_answer, sampled
 from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_resources
 from .greeting import Greeting, Welcome, read_greeting

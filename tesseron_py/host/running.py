@@ -57,7 +57,7 @@ class RunningCall:
         self._agent = agent
         self._capabilities = capabilities
         self.invocation_id = invocation_id
-        self.over = False
+        self.over: bool = False
         """The answer is on its way; nothing more is asked or reported."""
         self.task: Task | None = None
         """What runs it."""

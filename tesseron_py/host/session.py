@@ -125,7 +125,7 @@ class Session:
         self._pair = pair
         self._on_welcome = on_welcome
         self._on_claimed = on_claimed
-        self.workers = workers if workers is not None else app.workers
+        self.workers: Workers = workers if workers is not None else app.workers
         self._peer = Peer()
         self._waiting: deque[Request] | None = deque()
         self._failure: HandshakeFailure | None = None
@@ -140,13 +140,13 @@ class Session:
         """What the session can be resumed with; the newest one."""
         self.claim_code: str | None = None
         """The code a person gives their agent, until the session is claimed."""
-        self.resumed = False
+        self.resumed: bool = False
         """Whether the gateway has resumed the session."""
-        self.agent = PENDING_AGENT
+        self.agent: AgentInfo = PENDING_AGENT
         """Who claimed the session; the caller of one call may be another (§11)."""
-        self.capabilities = Capabilities()
+        self.capabilities: Capabilities = Capabilities()
         """What the agent can do, as the gateway said last."""
-        self.extended = False
+        self.extended: bool = False
         """Whether the gateway is one of ours and takes what §11 adds."""
 
     # Its life

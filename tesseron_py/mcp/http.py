@@ -110,8 +110,8 @@ class HttpEndpoint:
             raise ValueError(f"The path {path!r} does not start with a slash; write {'/' + path!r}")
         self.provider = provider
         self.path = path
-        self.limits = limits or EndpointLimits()
-        self.home = home or Home("the MCP endpoint")
+        self.limits: EndpointLimits = limits or EndpointLimits()
+        self.home: Home = home or Home("the MCP endpoint")
         self._guard = Guard(token=token, hosts=hosts, origins=origins)
         self._readiness = Readiness(provider, self.home)
         self._sessions: dict[bytes, HttpSession] = {}

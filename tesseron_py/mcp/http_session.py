@@ -30,8 +30,8 @@ class HttpOutlet:
 
     def __init__(self, reply: Reply, limits: EndpointLimits, *, can_stream: bool) -> None:
         self.can_stream = can_stream
-        self.frame = limits.frame
-        self.gone = False
+        self.frame: int = limits.frame
+        self.gone: bool = False
         """Whether nobody is there to take a response."""
         self._reply = reply
         self._json = limits.json
@@ -97,7 +97,7 @@ class HttpSession:
         self._home = home
         self._on_idle = on_idle
         self._changes = Changes()
-        self.mcp = LegacySession(
+        self.mcp: LegacySession = LegacySession(
             provider,
             principal=principal,
             readiness=readiness,

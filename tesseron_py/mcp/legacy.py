@@ -82,8 +82,8 @@ class LegacySession:
     ) -> None:
         self.provider = provider
         self.client: Client | None = None
-        self.version = versions[-1]
-        self.closed = False
+        self.version: str = versions[-1]
+        self.closed: bool = False
         self._limits = limits
         self._principal = principal
         self._readiness = readiness

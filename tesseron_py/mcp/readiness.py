@@ -26,7 +26,7 @@ class Readiness:
     """
 
     def __init__(self, provider: Provider, home: Home) -> None:
-        self.done = False
+        self.done: bool = False
         self._provider = provider
         self._home = home
         self._attempt: _Attempt | None = None

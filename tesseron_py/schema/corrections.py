@@ -43,8 +43,8 @@ class Corrections:
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._references = References(document)
         self._places: dict[str, Place] = {}
-        self.on_null = False
-        self.always = False
+        self.on_null: bool = False
+        self.always: bool = False
         self._root = self._place(document)
 
     def apply(self, value: Any) -> tuple[Any, list[Issue]]:

@@ -22,8 +22,8 @@ class ScriptedLine:
     def __init__(self, script: Script, sampling: Callable[[str], str] | None, *, elicitation: bool) -> None:
         self._script = script
         self._sampling = sampling
-        self.agent = AgentInfo("test-agent", "test-agent")
-        self.capabilities = Capabilities(
+        self.agent: AgentInfo = AgentInfo("test-agent", "test-agent")
+        self.capabilities: Capabilities = Capabilities(
             streaming=True,
             subscriptions=True,
             sampling=sampling is not None,

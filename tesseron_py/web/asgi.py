@@ -132,7 +132,7 @@ class Reply:
     """
 
     def __init__(self, send: Send, headers: Headers, write_deadline: float) -> None:
-        self.streams = False
+        self.streams: bool = False
         """Whether it has become a stream of events."""
         self._send = send
         self._headers = headers

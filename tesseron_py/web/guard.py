@@ -45,7 +45,7 @@ class Guard:
         self._token = None if token is None else token.encode()
         self._hosts = frozenset(_configured(host, _HOST, "host", "example.com") for host in hosts)
         self._origins = frozenset(_configured(origin, _ORIGIN, "origin", "https://example.com") for origin in origins)
-        self.principal = (
+        self.principal: str = (
             LOCAL if self._token is None else f"token-{hashlib.sha256(b'principal' + self._token).hexdigest()[:16]}"
         )
         """Whose clients come in here: one for all that have the token, which it does not give away."""

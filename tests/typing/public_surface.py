@@ -1,4 +1,4 @@
-"""What type checkers say of the public surface, checked by `make check` (mypy --strict and pyright strict) and by no test.
+"""What type checkers say of the public surface: mypy --strict and pyright strict in `make check`, and no test.
 
 Every `assert_type` is a promise to users.
 """
@@ -9,10 +9,9 @@ import enum
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, assert_type
 
 from pydantic import BaseModel, Field
-from typing_extensions import assert_type
 
 from tesseron_py import (
     Accepted,

@@ -1,0 +1,35 @@
+"""Results as a table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .measure import Row
+
+_HEAD = ("", "ours", "theirs", "ratio", "spread", "target", "against")
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Print one line a row; a ratio above its target is marked."""
+    lines = [_HEAD, *map(_cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    for line in lines:
+        name, *numbers, peer = line
+        shown = [name.ljust(widths[0]), *(each.rjust(width) for each, width in zip(numbers, widths[1:], strict=False))]
+        print("  ".join([*shown, peer]).rstrip())
+    print("\nratio: ours / theirs, the median of all rounds; spread: the interquartile range of the rounds' ratios.")
+    print("target: the most that the ratio may be; > marks one that is missed.")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    unit = _bytes if "memory" in row.name else _seconds
+    target = "" if row.target is None else f"{'>' if row.misses else '≤'} {row.target:g}"
+    return row.name, unit(row.ours), unit(row.theirs), f"{row.ratio:.2f}", f"{row.spread:.2f}", target, row.peer
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1e3:.0f} ms" if value >= 0.01 else f"{value * 1e6:.0f} µs"
+
+
+def _bytes(value: float) -> str:
+    return f"{value / 2**20:.1f} MiB"
