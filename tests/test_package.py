@@ -80,13 +80,15 @@ ALLOWED: dict[str, set[str]] = {
     "resources": {"errors", "unset", "schema"},
     "web": set(),
     "mcp": {"errors", "invocation", "home", "jsontext", "web", "_version"},
+    "directory": {"jsontext"},
     "host": {
-        "actions", "bindings", "content", "context", "errors", "home", "lifespan", "limits", "protocol", "resources",
+        "directory", "actions", "bindings", "content", "context", "errors", "home", "lifespan", "limits", "protocol", "resources",
         "schema.handler", "workers", "app",
     },
     "gateway": {
-        "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.subset",
+        "directory", "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.subset",
     },
+    "endpoint": {"gateway", "mcp", "bindings", "web"},
     "lifespan": {"home", "app"},
     "running": {"app", "host"},
     "app": {
