@@ -10,7 +10,12 @@ from .failure import Failure
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("app", metavar="MODULE:APP", help="the app, like shop.main:app, or shop.main:make_app()")
+    parser.add_argument("--uds", action="store_true", help="listen on a Unix socket instead of a WebSocket")
     parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1; by default the system chooses one")
+    parser.add_argument(
+        "--plain", action="store_true", help="leave the claim code to the first gateway that finds the app"
+    )
+    parser.add_argument("--pairing", metavar="FILE", help="keep the pairing here, so that it outlives a restart")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,9 +29,15 @@ def run(options: argparse.Namespace) -> int:
 
     app = load_app(options.app)
     try:
-        run_app(app, port=options.port)
+        run_app(
+            app,
+            "uds" if options.uds else "ws",
+            claims="gateway" if options.plain else "host",
+            port=options.port,
+            pairing=options.pairing,
+        )
     except OSError as error:
-        raise Failure(f"{options.app}: cannot listen on 127.0.0.1: {error.strerror or error}") from error
+        raise Failure(f"{options.app} cannot listen: {error.strerror or error}") from error
     except Exception as error:
         raise Failure(f"{options.app} did not start: {type(error).__name__}: {error}") from error
     return 0

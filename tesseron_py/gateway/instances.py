@@ -51,6 +51,7 @@ class Instance:
         pid: Its process; `None` where the manifest says none.
         added_at: When it started, in ms since 1970; 0 where the manifest says nothing.
         minted: The claim it has minted, while it answers its own hello: then it is dialled with the code and not else.
+        bound_agent: Who has claimed it, where the manifest says so.
     """
 
     file: Path
@@ -60,6 +61,7 @@ class Instance:
     pid: int | None
     added_at: int
     minted: Minted | None
+    bound_agent: AgentInfo | None = None
 
 
 def read_instance(file: Path, kind: Literal["instances", "tabs"]) -> Instance | None:
@@ -76,9 +78,10 @@ def read_instance(file: Path, kind: Literal["instances", "tabs"]) -> Instance | 
     place = _place(transport)
     if place is None:
         return None
+    claim = content.get("hostMintedClaim")
     minted = None
     if content.get("helloHandledByHost") is True:
-        minted = _minted(content.get("hostMintedClaim"))
+        minted = _minted(claim)
         if minted is None:
             return None
     return Instance(
@@ -89,6 +92,7 @@ def read_instance(file: Path, kind: Literal["instances", "tabs"]) -> Instance | 
         pid=pid if type(pid) is int and pid > 0 else None,
         added_at=_milliseconds(content.get("addedAt")),
         minted=minted,
+        bound_agent=AgentInfo.from_wire(claim.get("boundAgent")) if isinstance(claim, dict) else None,
     )
 
 
