@@ -25,6 +25,7 @@ from .prompts import Prompts
 from .provider import Caller
 from .questions import to_request
 from .readiness import Readiness
+from .repeats import Joined
 
 logger = logging.getLogger("tesseron_py.mcp.exchange")
 
@@ -72,10 +73,19 @@ class Pending:
         invocation: What is waited for.
         conclude: The result, from how it ended. Raises `ProtocolError`, or `ValueError` for what cannot be encoded;
             given a `Failed` it never raises the latter.
+        shared: The share in a call that others may wait for, too.
     """
 
     invocation: Invocation
     conclude: Callable[[Outcome], Mapping[str, Any]]
+    shared: Joined | None = None
+
+    def give_up(self, reason: str) -> None:
+        """Nobody waits for it here any more."""
+        if self.shared is not None:
+            self.shared.give_up(reason)
+        else:
+            self.invocation.cancel(reason)
 
 
 Begin: TypeAlias = Callable[["Exchange"], "Mapping[str, Any] | Pending"]
@@ -201,7 +211,7 @@ class Exchange:
             return
         self._cancelled = True
         if self._pending is not None:
-            self._pending.invocation.cancel(reason)
+            self._pending.give_up(reason)
         if self._waits is not None:
             self._waits.cancel()
 
@@ -211,7 +221,7 @@ class Exchange:
             return None if self._cancelled else self._text
         self._finished = True
         if self._pending is not None:
-            self._pending.invocation.cancel("The client is gone")
+            self._pending.give_up("The client is gone")
         for id in self._shown.values():
             self._prompts.withdraw(id)
         self._shown.clear()

@@ -42,6 +42,7 @@ from .messages import (
 )
 from .provider import Provider
 from .readiness import Readiness
+from .repeats import Repeats
 
 _SESSION: Final = b"mcp-session-id"
 _VERSION: Final = b"mcp-protocol-version"
@@ -114,6 +115,7 @@ class HttpEndpoint:
         self.home: Home = home or Home("the MCP endpoint")
         self._guard = Guard(token=token, hosts=hosts, origins=origins)
         self._readiness = Readiness(provider, self.home)
+        self._repeats = Repeats(self.home)
         self._sessions: dict[bytes, HttpSession] = {}
         self._closed = False
         self._active = 0
@@ -270,6 +272,7 @@ class HttpEndpoint:
             readiness=self._readiness,
             limits=self.limits,
             home=self.home,
+            repeats=self._repeats,
             on_idle=self._idle_for_long,
         )
         text = session.mcp.open(request, HttpOutlet(reply, self.limits, can_stream=False)).finish()

@@ -21,6 +21,7 @@ from .limits import EndpointLimits
 from .messages import HTTP_VERSIONS
 from .provider import Provider
 from .readiness import Readiness
+from .repeats import Repeats
 
 logger = logging.getLogger("tesseron_py.mcp.http")
 
@@ -77,6 +78,7 @@ class HttpSession:
         readiness: Whether the provider is ready.
         limits: The endpoint's numbers.
         home: Who keeps its time.
+        repeats: The calls that can be repeated without doing anything twice, those of other sessions among them.
         on_idle: Called when it has been idle for too long.
     """
 
@@ -89,6 +91,7 @@ class HttpSession:
         readiness: Readiness,
         limits: EndpointLimits,
         home: Home,
+        repeats: Repeats,
         on_idle: Callable[[HttpSession], None],
     ) -> None:
         self.id = id
@@ -103,6 +106,7 @@ class HttpSession:
             readiness=readiness,
             limits=limits,
             on_change=self._changes.add,
+            repeats=repeats,
             versions=HTTP_VERSIONS,
         )
         self._stream: anyio.CancelScope | None = None

@@ -41,6 +41,7 @@ from .prompts import Prompts
 from .provider import Caller, Change, Client, Provider, ResourceUpdated, ToolsChanged
 from .questions import client_capabilities
 from .readiness import Readiness
+from .repeats import Repeats
 from .results import empty_result
 
 logger = logging.getLogger("tesseron_py.mcp.legacy")
@@ -57,6 +58,7 @@ class LegacySession:
         readiness: Whether the provider is ready.
         limits: The endpoint's limits.
         on_change: Told of every change the client is to hear of; returns at once.
+        repeats: The calls that can be repeated without doing anything twice.
         versions: The revisions this carrier speaks, oldest first; a client that wants another gets the newest.
 
     Example:
@@ -78,6 +80,7 @@ class LegacySession:
         readiness: Readiness,
         limits: EndpointLimits,
         on_change: Callable[[Change], None],
+        repeats: Repeats,
         versions: tuple[str, ...] = LEGACY_VERSIONS,
     ) -> None:
         self.provider = provider
@@ -88,6 +91,7 @@ class LegacySession:
         self._principal = principal
         self._readiness = readiness
         self._on_change = on_change
+        self.repeats: Repeats = repeats
         self._versions = versions
         self._declared: Mapping[str, Any] = {}
         self._level = DEFAULT_LOG_LEVEL

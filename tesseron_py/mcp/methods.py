@@ -35,6 +35,7 @@ from .provider import (
     UnknownResource,
     UnknownTool,
 )
+from .repeats import IDEMPOTENCY_KEY, Repeats
 from .results import completion_result, prompt_result, resource_result, tool_result, unknown_resource
 
 
@@ -47,6 +48,11 @@ class Serving(Protocol):
     @property
     def not_found(self) -> int:
         """The code for a resource that is not there; the eras differ."""
+        ...
+
+    @property
+    def repeats(self) -> Repeats:
+        """The calls that can be repeated without doing anything twice."""
         ...
 
     def is_structured(self, name: str, client: Client) -> bool:
@@ -74,12 +80,29 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
     def conclude(outcome: Outcome) -> Mapping[str, Any]:
         return tool_result(outcome, structured=structured, version=exchange.version)
 
+    def start() -> Invocation:
+        return session.provider.call_tool(name, arguments, exchange.caller)
+
+    key = _idempotency_key(exchange.params)
     try:
-        return Pending(session.provider.call_tool(name, arguments, exchange.caller), conclude)
+        if key is None:
+            return Pending(start(), conclude)
+        joined = session.repeats.join(exchange.caller.client.principal, name, arguments, key, start)
+        return Pending(joined.invocation, conclude, joined)
     except UnknownTool as error:
         raise ProtocolError(INVALID_PARAMS, _reason(error) or f"Unknown tool: {name}") from error
     except TesseronError as error:
         return conclude(Failed(error))
+
+
+def _idempotency_key(params: Mapping[str, Any]) -> str | None:
+    meta = params.get("_meta")
+    key = meta.get(IDEMPOTENCY_KEY) if isinstance(meta, Mapping) else None
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= 256:
+        raise ProtocolError(INVALID_PARAMS, f'"{IDEMPOTENCY_KEY}" is a string of at most 256 characters')
+    return key
 
 
 def list_resources(session: Serving, exchange: Exchange) -> Begun:

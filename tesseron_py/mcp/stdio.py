@@ -25,6 +25,7 @@ from .messages import INVALID_REQUEST
 from .pipes import LineTooLong, StandardLines, own_standard_streams
 from .provider import Provider
 from .readiness import Readiness
+from .repeats import Repeats
 
 logger = logging.getLogger("tesseron_py.mcp.stdio")
 
@@ -219,6 +220,7 @@ class _Server:
             readiness=self._readiness,
             limits=limits,
             on_change=self._changes.add,
+            repeats=Repeats(home),
         )
         self._idle = anyio.Event()
         self._exchanges = 0

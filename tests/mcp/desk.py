@@ -23,6 +23,7 @@ from tesseron_py.mcp.legacy import LegacySession
 from tesseron_py.mcp.limits import EndpointLimits
 from tesseron_py.mcp.provider import Change, Provider
 from tesseron_py.mcp.readiness import Readiness
+from tesseron_py.mcp.repeats import Repeats
 
 EVERYTHING = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
 
@@ -76,7 +77,12 @@ class Desk:
         self.outlet = DeskOutlet(self)
         self.changes: list[str] = []
         self.session = LegacySession(
-            provider, principal="local", readiness=Readiness(provider, home), limits=limits, on_change=self._changed
+            provider,
+            principal="local",
+            readiness=Readiness(provider, home),
+            limits=limits,
+            on_change=self._changed,
+            repeats=Repeats(home),
         )
         self._group = group
         self._ids = 0

@@ -1,0 +1,108 @@
+"""Calls that a client may repeat without doing anything twice: the same key, tool and arguments join the first call.
+
+The key comes in `_meta["tesseron-py/idempotencyKey"]` (§11 of our notes on Tesseron). A call can be joined while it runs
+and for a grace period after its result; one that was given up is forgotten at once, since it has no result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ..errors import ActionCancelled
+from ..home import Home
+from ..invocation import Done, Failed, Invocation, Outcome
+from ..jsontext import encode
+
+IDEMPOTENCY_KEY: Final = "tesseron-py/idempotencyKey"
+GRACE: Final = 60.0
+"""Seconds for which a result is kept."""
+MOST: Final = 1024
+ROOM: Final = 64 * 1024 * 1024
+"""Bytes of results that are kept in all; the oldest go first."""
+
+Key: TypeAlias = tuple[str, str, str, str]
+
+
+class Joined:
+    """One reader's share in a call that may have several: the call is given up with the last of them."""
+
+    def __init__(self, call: _Call) -> None:
+        self.invocation = call.invocation
+        self._call: _Call | None = call
+        call.readers += 1
+
+    def give_up(self, reason: str) -> None:
+        """This reader waits no longer; may be repeated."""
+        call, self._call = self._call, None
+        if call is None:
+            return
+        call.readers -= 1
+        if call.readers == 0:
+            call.invocation.cancel(reason)
+
+
+class _Call:
+    def __init__(self, invocation: Invocation) -> None:
+        self.invocation = invocation
+        self.readers = 0
+        self.size = 0
+
+
+class Repeats:
+    """The calls that can be joined.
+
+    Args:
+        home: Who keeps the time.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._calls: dict[Key, _Call] = {}
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def join(
+        self, principal: str, name: str, arguments: Mapping[str, Any], key: str, start: Callable[[], Invocation]
+    ) -> Joined:
+        """The call of this key, tool and arguments; `start` begins it where there is none."""
+        whole = (principal, name, key, json.dumps(arguments, sort_keys=True, default=str))
+        call = self._calls.get(whole)
+        if call is None:
+            call = _Call(start())
+            if len(self._calls) >= MOST:
+                self._forget(next(iter(self._calls)))
+            self._calls[whole] = call
+            call.invocation.then(lambda outcome: self._ended(whole, call, outcome))
+        return Joined(call)
+
+    def _ended(self, key: Key, call: _Call, outcome: Outcome) -> None:
+        if self._calls.get(key) is not call:
+            return
+        if isinstance(outcome, Failed) and isinstance(outcome.error, ActionCancelled):
+            self._forget(key)
+            return
+        call.size = _size_of(outcome)
+        self._size += call.size
+        while self._size > ROOM:
+            self._forget(next(key for key, kept in self._calls.items() if kept.size))
+        if self._home.is_open:
+            self._home.call_at(self._home.time() + GRACE, lambda: self._expire(key, call))
+
+    def _expire(self, key: Key, call: _Call) -> None:
+        if self._calls.get(key) is call:
+            self._forget(key)
+
+    def _forget(self, key: Key) -> None:
+        self._size -= self._calls.pop(key).size
+
+
+def _size_of(outcome: Outcome) -> int:
+    value = getattr(outcome.value, "value", outcome.value) if isinstance(outcome, Done) else None
+    try:
+        return len(encode(value)) + 1
+    except ValueError:
+        return 1

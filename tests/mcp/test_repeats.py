@@ -1,0 +1,106 @@
+"""Repeated calls: the same key, tool and arguments join the first one; nothing is done twice."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anyio
+import pytest
+from desk import desk, value_of
+from fixture_provider import FixtureProvider
+
+from tesseron_py.errors import ActionError
+from tesseron_py.home import Home
+from tesseron_py.invocation import Done, Failed, Invocation
+from tesseron_py.mcp import repeats as module
+from tesseron_py.mcp.provider import ToolOutput
+from tesseron_py.mcp.repeats import IDEMPOTENCY_KEY, Repeats
+
+
+@pytest.fixture
+async def home() -> AsyncIterator[Home]:
+    async with Home() as home:
+        yield home
+
+
+class Calls:
+    """Starts calls and counts them."""
+
+    def __init__(self, home: Home) -> None:
+        self.made: list[Invocation] = []
+        self.home = home
+
+    def __call__(self) -> Invocation:
+        self.made.append(Invocation(self.home))
+        return self.made[-1]
+
+
+async def test_a_repeated_call_joins_the_first_while_it_runs_and_after(home: Home) -> None:
+    repeats, start = Repeats(home), Calls(home)
+    one = repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start)
+    two = repeats.join("local", "pay", {"b": 2, "a": 1}, "k", start)
+    assert one.invocation is two.invocation
+    one.invocation.finish(Done(ToolOutput("paid")))
+    assert repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start).invocation.outcome == Done(ToolOutput("paid"))
+    assert len(start.made) == 1
+
+
+@pytest.mark.parametrize(
+    "other", [("else", "pay", {"a": 1}, "k"), ("local", "get", {"a": 1}, "k"), ("local", "pay", {"a": 2}, "k"),
+              ("local", "pay", {"a": 1}, "l")],
+)  # fmt: skip
+async def test_whatever_differs_is_another_call(home: Home, other: Any) -> None:
+    repeats, start = Repeats(home), Calls(home)
+    repeats.join("local", "pay", {"a": 1}, "k", start)
+    repeats.join(*other, start)
+    assert len(start.made) == 2
+
+
+async def test_a_call_is_given_up_with_its_last_reader_and_then_forgotten(home: Home) -> None:
+    repeats, start = Repeats(home), Calls(home)
+    one = repeats.join("local", "pay", {}, "k", start)
+    two = repeats.join("local", "pay", {}, "k", start)
+    one.give_up("gone")
+    one.give_up("gone")
+    assert one.invocation.outcome is None
+    two.give_up("gone, too")
+    assert isinstance(one.invocation.outcome, Failed)
+    assert len(repeats) == 0
+    assert repeats.join("local", "pay", {}, "k", start).invocation is not one.invocation
+
+
+async def test_an_error_is_a_result_and_is_kept(home: Home) -> None:
+    repeats, start = Repeats(home), Calls(home)
+    repeats.join("local", "pay", {}, "k", start).invocation.finish(Failed(ActionError("no money")))
+    assert repeats.join("local", "pay", {}, "k", start).invocation.outcome is not None
+    assert len(start.made) == 1
+
+
+async def test_results_are_kept_for_a_time_in_number_and_in_size(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    monkeypatch.setattr(module, "ROOM", 100)
+    monkeypatch.setattr(module, "GRACE", 0.01)
+    repeats, start = Repeats(home), Calls(home)
+    for number in range(5):
+        repeats.join("local", "pay", {}, str(number), start)
+    assert len(repeats) == 3
+    for call in start.made:
+        call.finish(Done(ToolOutput("x" * 60)))
+    assert len(repeats) == 1
+    repeats.join("local", "pay", {}, "odd", start).invocation.finish(Done(ToolOutput(object())))
+    with anyio.fail_after(5):
+        while len(repeats):  # noqa: ASYNC110  # a timer of the home ends it
+            await anyio.sleep(0.005)
+
+
+async def test_a_client_that_repeats_a_call_gets_the_first_ones_result() -> None:
+    provider = FixtureProvider()
+    async with desk(provider) as client:
+        meta: Callable[[Any], dict[str, Any]] = lambda key: {"_meta": {IDEMPOTENCY_KEY: key}}  # noqa: E731
+        first = await client.request("tools/call", {"name": "grow", "arguments": {}, **meta("k-1")})
+        again = await client.request("tools/call", {"name": "grow", "arguments": {}, **meta("k-1")})
+        assert value_of(first) == value_of(again)
+        assert [tool.name for tool in provider.listed].count("grown") == 1
+        for bad in ("", 7, "x" * 300):
+            assert (await client.refused("tools/call", {"name": "grow", **meta(bad)}))["code"] == -32602
