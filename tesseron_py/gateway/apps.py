@@ -93,6 +93,7 @@ class Register(Protocol):
 
     def joined(self, app: ConnectedApp) -> None: ...
     def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None: ...
+    def logged(self, app: ConnectedApp, entry: Log) -> None: ...
     def left(self, app: ConnectedApp) -> None: ...
 
 
@@ -311,10 +312,8 @@ class ConnectedApp:
                         Progress(_percent(params.get("percent")), _message(params.get("message")), params.get("data"))
                     )
             case "log":
-                if (call := self._call_of(params)) is not None and isinstance(params.get("message"), str):
-                    level = params.get("level")
-                    known = level if level in ("debug", "info", "warn", "error") else "info"
-                    call.invocation.note(Log(known, params["message"], params.get("meta")))
+                if isinstance(params.get("message"), str):
+                    self._logged(params)
             case "actions/list_changed":
                 if isinstance(params.get("actions"), list):
                     self.actions = read_actions(params["actions"], self.info)
@@ -334,6 +333,15 @@ class ConnectedApp:
                     asked = call.questions.pop((type(id), id), None)
                     if asked is not None:
                         call.invocation.withdraw(asked[0])
+
+    def _logged(self, params: dict[str, Any]) -> None:
+        level = params.get("level")
+        known = level if level in ("debug", "info", "warn", "error") else "info"
+        entry = Log(known, params["message"], params.get("meta"))
+        if (call := self._call_of(params)) is not None:
+            call.invocation.note(entry)
+        elif params.get("invocationId") is None:
+            self._register.logged(self, entry)
 
     def _call_of(self, params: dict[str, Any]) -> _RunningCall | None:
         id = params.get("invocationId")

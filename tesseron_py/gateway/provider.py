@@ -14,12 +14,13 @@ from urllib.parse import quote, unquote
 
 from ..bindings.channel import Channel
 from ..home import Home
-from ..invocation import Invocation
+from ..invocation import Invocation, Log
 from ..limits import DEFAULT_LIMITS, Limits
 from ..mcp.provider import (
     Caller,
     Change,
     Client,
+    Logged,
     Resource,
     ResourcesChanged,
     ServerInfo,
@@ -105,6 +106,14 @@ class AppProvider:
 
     def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None:
         self._tell(ToolsChanged() if what == "actions" else ResourcesChanged())
+
+    def logged(self, app: ConnectedApp, entry: Log) -> None:
+        """An app logged something outside of any call: its owner's clients hear of it; of an unclaimed one nobody."""
+        if app.info is None or app.principal is None:
+            return
+        for client in list(self._clients):
+            if app.principal in (EVERYBODY, client.principal):
+                client.on_change(Logged(entry, app.info.id))
 
     def left(self, app: ConnectedApp) -> None:
         if app in self._apps:

@@ -11,8 +11,12 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from .envelope import notification_text
-from .messages import RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED
-from .provider import Change, ResourcesChanged, ToolsChanged
+from .messages import LOG_LEVELS, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED
+from .notes import log_text
+from .provider import Change, Logged, ResourcesChanged, ToolsChanged
+
+MAX_LOGGED = 64
+"""Log entries that wait; the oldest go first."""
 
 
 class Changes:
@@ -31,6 +35,10 @@ class Changes:
         self._event: anyio.Event | None = None
 
     def add(self, change: Change) -> None:
+        if isinstance(change, Logged):
+            logged = [waiting for waiting in self._waiting if isinstance(waiting, Logged)]
+            if len(logged) >= MAX_LOGGED:
+                del self._waiting[logged[0]]
         self._waiting[change] = None
         if self._event is not None:
             self._event.set()
@@ -62,4 +70,7 @@ def change_text(change: Change) -> str:
             return notification_text(TOOLS_CHANGED)
         case ResourcesChanged():
             return notification_text(RESOURCES_CHANGED)
+        case Logged():
+            # Its level was looked at when it was added.
+            return log_text(change.entry, LOG_LEVELS[0], change.name) or ""
     return notification_text(RESOURCE_UPDATED, {"uri": change.uri})

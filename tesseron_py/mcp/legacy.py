@@ -36,9 +36,9 @@ from .messages import (
     ProtocolError,
 )
 from .methods import Begun, Method, of_resource, offered, text_param
-from .notes import Notes
+from .notes import Notes, log_text
 from .prompts import Prompts
-from .provider import Caller, Change, Client, Provider, ResourceUpdated, ToolsChanged
+from .provider import Caller, Change, Client, Logged, Provider, ResourceUpdated, ToolsChanged
 from .questions import client_capabilities
 from .readiness import Readiness
 from .repeats import Repeats
@@ -245,7 +245,12 @@ class LegacySession:
     def _changed(self, change: Change) -> None:
         if isinstance(change, ToolsChanged):
             self._structured = None
-        if not isinstance(change, ResourceUpdated) or change.uri in self._subscribed:
+        wanted = True
+        if isinstance(change, ResourceUpdated):
+            wanted = change.uri in self._subscribed
+        elif isinstance(change, Logged):
+            wanted = log_text(change.entry, self._level, change.name) is not None
+        if wanted:
             self._on_change(change)
 
     # The session's own methods

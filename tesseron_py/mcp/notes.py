@@ -67,18 +67,28 @@ class Notes:
         return notification_text(PROGRESS, params)
 
     def _log(self, note: Log) -> str | None:
-        wanted = self._level()
-        level = _LEVELS.get(note.level, "info")
-        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
-            return None
-        data: Any = note.message
-        if isinstance(note.meta, Mapping):
-            data = {**note.meta, "message": note.message} if note.meta else note.message
-        elif note.meta is not None:
-            data = {"message": note.message, "meta": note.meta}
-        params = {"level": level, "logger": self._name, "data": data}
-        try:
-            return notification_text(LOG, params)
-        except ValueError as error:
-            logger.warning("A log entry goes out without its details, which cannot be encoded: %s", error)
-            return notification_text(LOG, {**params, "data": note.message})
+        return log_text(note, self._level(), self._name)
+
+
+def log_text(note: Log, wanted: str | None, name: str) -> str | None:
+    """The notification for a log entry; `None` when it is below the level that is wanted.
+
+    Args:
+        note: The entry.
+        wanted: The least severe level; `None` wants none at all.
+        name: The `logger` of the entry.
+    """
+    level = _LEVELS.get(note.level, "info")
+    if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+        return None
+    data: Any = note.message
+    if isinstance(note.meta, Mapping):
+        data = {**note.meta, "message": note.message} if note.meta else note.message
+    elif note.meta is not None:
+        data = {"message": note.message, "meta": note.meta}
+    params = {"level": level, "logger": name, "data": data}
+    try:
+        return notification_text(LOG, params)
+    except ValueError as error:
+        logger.warning("A log entry goes out without its details, which cannot be encoded: %s", error)
+        return notification_text(LOG, {**params, "data": note.message})

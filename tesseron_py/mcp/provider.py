@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ..invocation import Invocation
+from ..invocation import Invocation, Log
 
 Era: TypeAlias = Literal["legacy", "modern"]
 
@@ -145,7 +145,16 @@ class ResourceUpdated:
     uri: str
 
 
-Change: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdated
+@dataclass(frozen=True, slots=True, eq=False)
+class Logged:
+    """An entry was logged that belongs to no call; `name` is who logged it."""
+
+    entry: Log
+    name: str
+
+
+Change: TypeAlias = ToolsChanged | ResourcesChanged | ResourceUpdated | Logged
+"""What a client is told outside of its calls."""
 
 
 @dataclass(eq=False, slots=True)

@@ -1,7 +1,7 @@
 """Calls that a client may repeat without doing anything twice: the same key, tool and arguments join the first call.
 
-The key comes in `_meta["tesseron-py/idempotencyKey"]` (§11 of our notes on Tesseron). A call can be joined while it runs
-and for a grace period after its result; one that was given up is forgotten at once, since it has no result.
+The key comes in `_meta["tesseron-py/idempotencyKey"]` (§11 of our notes on Tesseron). A call can be joined while it
+runs and for a grace period after its result; one that was given up is forgotten at once, since it has no result.
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ from tesseron_py.gateway.gateway import Gateway
 from tesseron_py.gateway.instances import Instance, read_instance
 from tesseron_py.gateway.meta import Surface
 from tesseron_py.gateway.sessions import Sessions
-from tesseron_py.invocation import Accept
+from tesseron_py.invocation import Accept, Log
 from tesseron_py.mcp.provider import (
     Client,
+    Logged,
     ResourcesChanged,
     ResourceUpdated,
     ServerInfo,
@@ -653,3 +654,31 @@ async def test_closing_the_gateway_ends_what_waits_and_leaves_no_breadcrumbs(tes
         await gateway.aclose()
         assert list((tesseron_home / "claims").iterdir()) == []
         assert client.changes != []
+
+
+async def test_what_an_app_logs_outside_of_a_call_reaches_its_owners_clients() -> None:
+    async with a_gateway(discover=False) as gateway:
+        mine, theirs = FakeClient(gateway), FakeClient(gateway, "Other")
+        gateway.detach(theirs.client)
+        theirs.client = Client("other-token", "Other", "1", "legacy", theirs.changes.append)
+        gateway.attach(theirs.client)
+        app = connect(gateway)
+        code = (await app.hello())["result"]["claimCode"]
+        await app.send(method="log", params={"level": "warn", "message": "before the claim"})
+        await app.nothing_comes()
+        await output(gateway, mine, CLAIM, code=code)
+        for params in (
+            {"level": "warn", "message": "disk is full", "meta": {"mb": 3}},
+            {"level": "loud", "message": "odd"},
+            {"level": "warn", "message": 7},
+            {"level": "warn", "message": "of a call that is over", "invocationId": "i-99"},
+        ):
+            await app.send(method="log", params=params)
+        await app.recv()
+        await app.nothing_comes()
+        logged = [change for change in mine.changes if isinstance(change, Logged)]
+        assert [(change.entry, change.name) for change in logged] == [
+            (Log("warn", "disk is full", {"mb": 3}), "shop"),
+            (Log("info", "odd"), "shop"),
+        ]
+        assert not [change for change in theirs.changes if isinstance(change, Logged)]

@@ -7,8 +7,9 @@ import json
 import anyio
 import pytest
 
-from tesseron_py.mcp.changes import Changes
-from tesseron_py.mcp.provider import ResourcesChanged, ResourceUpdated, ToolsChanged
+from tesseron_py.invocation import Log
+from tesseron_py.mcp.changes import MAX_LOGGED, Changes
+from tesseron_py.mcp.provider import Logged, ResourcesChanged, ResourceUpdated, ToolsChanged
 
 
 async def test_many_changes_are_one_message_each_oldest_first() -> None:
@@ -67,3 +68,22 @@ async def test_who_waits_wakes_with_the_first_change() -> None:
             assert woken == []
             changes.add(ToolsChanged())
     assert sorted(woken) == ["a", "b"]
+
+
+async def test_log_entries_wait_each_for_itself_and_bounded() -> None:
+    changes, sent = Changes(), []
+
+    async def send(text: str) -> None:
+        sent.append(json.loads(text))
+
+    changes.add(ToolsChanged())
+    for number in range(MAX_LOGGED + 5):
+        changes.add(Logged(Log("warn", "full", {"n": number}), "shop"))
+    await changes.tell(send)
+    assert sent[0]["method"] == "notifications/tools/list_changed"
+    assert [message["params"]["data"]["n"] for message in sent[1:]] == list(range(5, MAX_LOGGED + 5))
+    assert sent[1] == {
+        "jsonrpc": "2.0",
+        "method": "notifications/message",
+        "params": {"level": "warning", "logger": "shop", "data": {"n": 5, "message": "full"}},
+    }

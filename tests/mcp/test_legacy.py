@@ -11,7 +11,8 @@ import pytest
 from desk import DeskOutlet, desk, value_of
 from fixture_provider import BareProvider, FixtureProvider
 
-from tesseron_py.mcp.provider import ResourcesChanged, ResourceUpdated, Tool, ToolsChanged
+from tesseron_py.invocation import Log
+from tesseron_py.mcp.provider import Logged, ResourcesChanged, ResourceUpdated, Tool, ToolsChanged
 
 INIT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
@@ -746,3 +747,19 @@ async def test_a_result_that_is_too_large_becomes_a_clear_error(provider: Fixtur
         with anyio.fail_after(5):
             result = await client.calling("fail", {"data": "x" * 700}, outlet=small).result()
         assert "this client takes 700" in result["content"][0]["text"]
+
+
+async def test_what_is_logged_outside_of_a_call_goes_by_the_sessions_level(provider: FixtureProvider) -> None:
+    async with desk(provider) as client:
+        await client.request("tools/list")
+
+        def heard() -> list[str]:
+            messages = [json.loads(text) for text in client.changes]
+            return [m["params"]["data"] for m in messages if m["method"] == "notifications/message"]
+
+        for level in ("debug", "info", "warn"):
+            provider.change(Logged(Log(level, level), "shop"))
+        assert heard() == ["info", "warn"]
+        await client.request("logging/setLevel", {"level": "error"})
+        provider.change(Logged(Log("warn", "again"), "shop"))
+        assert heard() == ["info", "warn"]
