@@ -94,7 +94,7 @@ def _host(app: Tesseron, fixture: dict[str, Any], *, uds: bool) -> Host:
     given = fixture.get("hostMintedClaim")
     if given is None:
         return listening_host(app, binding, claims="gateway")
-    claim = Claim(given["code"], given["sessionId"], given["resumeToken"], minted_at=int(time.time() * 1000))
+    claim = Claim(given["code"].upper(), given["sessionId"], given["resumeToken"], minted_at=int(time.time() * 1000))
     return listening_host(app, binding, claims="host", claim=claim)
 
 

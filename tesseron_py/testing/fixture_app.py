@@ -20,6 +20,7 @@ from ..errors import ActionError, InternalError, InvalidInput, TesseronError
 from ..limits import Limits
 from ..resources import Emit, ResourceBuilder
 from ..schema.signature import Bound, HandlerSignature
+from ..schema.subset import check_subset
 from ..unset import UNSET
 
 FIRST_EMIT: Final = 0.04
@@ -202,6 +203,7 @@ async def _block(ctx: Context, stubborn_for: float | None) -> None:
 
 async def _elicit(ctx: Context, spec: Mapping[str, Any]) -> Any:
     if "jsonSchema" in spec:
+        check_subset(spec["jsonSchema"])  # `null` is a schema that is none, and not the lack of one
         return await ctx.elicit(spec["question"], json_schema=spec["jsonSchema"])
     return await ctx.elicit(spec["question"])
 

@@ -103,6 +103,7 @@ async def test_an_action_goes_on_after_its_questions_unless_it_gives_back_their_
         {"name": "fails", **asks, "raises": {"message": "no", "data": 1}},
         {"name": "quick", "blocksUntilCancelled": True, "timeoutMs": 10, "returns": 1},
     ]
+    actions.append({"name": "null", "elicits": {"question": "?", "jsonSchema": None}})
     async with anyio.create_task_group() as group:
         app = FixtureApp({"actions": actions}, group).build()
         async with Agent(app, answers=lambda prompt: accept({}), sampling=str.upper) as agent:
@@ -112,6 +113,8 @@ async def test_an_action_goes_on_after_its_questions_unless_it_gives_back_their_
                 await agent.call("fails")
             with pytest.raises(ActionFailed, match="did not end"):
                 await agent.call("quick")
+            with pytest.raises(ActionFailed, match="a form's schema is a JSON object, not null"):
+                await agent.call("null")
 
 
 async def test_without_jsonschema_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

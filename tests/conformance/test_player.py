@@ -369,8 +369,9 @@ def test_expect_closed_fails_an_open_connection() -> None:
 
 
 def test_expect_closed_fails_a_host_that_starts_anew_instead() -> None:
-    with pytest.raises(StepFailed, match=r"was to be closed, and the host sent .*tesseron/hello"):
-        play([{"expectClosed": True}], [{"does": [{"say": HELLO}, {"close": 1000}]}])
+    with pytest.raises(StepFailed, match=r"was to be closed, and the host began anew: .*tesseron/hello"):
+        play([{"recv": HELLO}, {"expectClosed": True}], [{"does": [{"say": HELLO}, {"say": HELLO}, {"close": 1000}]}])
+    play([{"expectClosed": True}], [{"does": [{"say": HELLO}, {"close": 1000}]}])
 
 
 def test_expect_closed_fails_another_code() -> None:
@@ -454,6 +455,18 @@ def test_expect_file_mode_fails_a_file_that_is_not_there() -> None:
         Path(host.address).unlink()
         with pytest.raises(StepFailed, match="cannot be read: No such file"):
             Player(scenario(Path(name), [MODES[1], OPEN], ["uds"]), host, Transcript()).play()
+
+
+def test_a_file_is_absent_in_time() -> None:
+    gone = soon({"expectFileMode": {"target": "socket", "mode": "~absent"}}, 30)
+    with tempfile.TemporaryDirectory() as name, ScriptedHost([say()], Path(name), uds=True) as host:
+        with pytest.raises(StepFailed, match="was to be gone, and is there"):
+            Player(scenario(Path(name), [gone, OPEN], ["uds"]), host, Transcript()).play()
+        Player(scenario(Path(name), [OPEN], ["uds"]), host, Transcript()).play()
+        Path(host.address).unlink()
+        Player(scenario(Path(name), [gone, {"connect": {"expect": "open"}}][:1], ["uds"]), host, Transcript())._play(
+            scenario(Path(name), [gone], ["uds"]).steps[0]
+        )
 
 
 def test_modes_of_a_socket_are_for_unix_sockets() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tesseron_py.testing import conformance
 from tesseron_py.testing.conformance.host import Host, HostFailed
 from tesseron_py.testing.conformance.runner import (
     Outcome,
@@ -158,6 +160,18 @@ def test_several_run_at_once_and_are_told_in_order(tmp_path: Path) -> None:
     assert [outcome.id for outcome in outcomes] == ["0", "1", "2", "3", "4"]
     assert [outcome.status for outcome in outcomes] == ["passed", "passed", "failed", "passed", "passed"]
     assert "is no JSON" in (outcomes[2].problem or "")
+
+
+def test_the_runner_judges_with_nothing_of_the_library_itself() -> None:
+    """A mistake of the library's own host or bindings must not hide itself."""
+    directory = Path(conformance.__file__).parent
+    for path in directory.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level <= 1, f"{path.name} imports from {'.' * node.level}{node.module}"
+                assert not (node.module or "").startswith("tesseron_py")
+            elif isinstance(node, ast.Import):
+                assert all(not alias.name.startswith(("tesseron_py", "anyio")) for alias in node.names), path.name
 
 
 def test_a_run_that_is_given_up_ends_its_hosts_at_once(tmp_path: Path) -> None:

@@ -108,6 +108,12 @@ class Connection:
 
     def break_off(self) -> None:
         """End it the way a lost peer does."""
+        try:
+            # A host that is just being started, for another scenario, may hold a copy of the descriptor for a moment:
+            # closing alone would not end the connection before that host has begun to run.
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it has ended
         self._sock.close()
         if self.ended is None:
             self._end(Ended("broken off by the runner"))

@@ -87,6 +87,7 @@ class Player:
         self._labels: dict[str, int] = {}
         self._connection: Connection | None = None
         self._connections: list[Connection] = []
+        self._greeted: set[Connection] = set()
         self._bind_code: str | None = None
         self._binds = 0
 
@@ -164,39 +165,41 @@ class Player:
             raise StepFailed("there is no connection")
         return self._connection
 
-    def _next(self, until: float) -> Frame:
-        """The next frame of the host.
+    def _next(self, until: float) -> tuple[int, Any]:
+        """The next frame of the host: its number and what it says.
 
         Raises:
-            StepFailed: There is none.
+            StepFailed: There is none, or it is no JSON.
         """
         connection = self._current
         frame = connection.next_frame(until)
         if frame is not None:
-            return frame
+            message = _decoded(frame)
+            if _is_greeting(message):
+                self._greeted.add(connection)
+            return frame.number, message
         if connection.ended is not None:
             raise StepFailed(f"the connection ended, and a frame was expected: {connection.ended.reason}")
         raise StepFailed("no frame came in time")
 
     def _recv(self, pattern: Any, until: float, after: int) -> int:
         try:
-            frame = self._next(until)
+            number, message = self._next(until)
         except StepFailed as failure:
             raise StepFailed(f"{failure}; expected {shown(pattern)}") from None
-        message = _decoded(frame)
         try:
             self._captures = match(pattern, message, self._captures)
         except Mismatch as mismatch:
             raise StepFailed(f"{mismatch}; the frame was {shown(message)}") from None
-        if frame.number < after:
+        if number < after:
             raise StepFailed(f"the frame came too early: {shown(message)}")
-        return frame.number
+        return number
 
     def _recv_all(self, patterns: Sequence[Any], until: float) -> None:
         open_patterns = list(patterns)
         while open_patterns:
             try:
-                message = _decoded(self._next(until))
+                _, message = self._next(until)
             except StepFailed as failure:
                 raise StepFailed(f"{failure}; still expected: {shown(open_patterns)}") from None
             for pattern in open_patterns:
@@ -334,8 +337,8 @@ class Player:
             pass
         for frame in connection.inbox:
             message = _decoded(frame)
-            if isinstance(message, dict) and "method" in message and "id" in message:
-                raise StepFailed(f"the connection was to be closed, and the host sent {shown(message)}")
+            if _is_greeting(message) and connection in self._greeted:
+                raise StepFailed(f"the connection was to be closed, and the host began anew: {shown(message)}")
         ended = connection.ended
         if ended is None:
             raise StepFailed("the connection was to be closed, and is still open")
@@ -362,9 +365,13 @@ class Player:
 
     # Files
 
-    def _expect_file_mode(self, target: str, mode: int, until: float) -> None:
+    def _expect_file_mode(self, target: str, mode: int | None, until: float) -> None:
         def compare() -> None:
             path = self._target(target)
+            if mode is None:
+                if path.exists():
+                    raise StepFailed(f"{path} was to be gone, and is there")
+                return
             try:
                 found = stat.S_IMODE(os.stat(path).st_mode)
             except OSError as error:
@@ -372,7 +379,7 @@ class Player:
             if found != mode:
                 raise StepFailed(f"{path} was to have the mode {mode:04o}, and has {found:04o}")
 
-        if target in ("manifest", "instances"):
+        if mode is None or target in ("manifest", "instances"):
             self._eventually(compare, until)
         else:
             compare()
@@ -446,6 +453,10 @@ def _meant(opening: Opening) -> str:
         case HangsUp():
             return "a connection that the host closes"
     return "an open connection"
+
+
+def _is_greeting(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("method") in ("tesseron/hello", "tesseron/resume")
 
 
 def _encoded(frame: Any) -> str:

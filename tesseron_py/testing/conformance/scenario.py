@@ -135,10 +135,10 @@ class ExpectSilence:
 
 @dataclass(frozen=True, slots=True)
 class ExpectFileMode:
-    """A file or directory has these permission bits."""
+    """A file or directory has these permission bits; `None`: it is not there."""
 
     target: Literal["parent", "socket", "manifest", "instances"]
-    mode: int
+    mode: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +389,8 @@ def _expect_file_mode(body: Any, step: Mapping[str, Any]) -> Action:
     target, mode = body.get("target"), body.get("mode")
     if target not in ("parent", "socket", "manifest", "instances"):
         raise ScenarioError(f'"target" is parent, socket, manifest or instances, not {target!r}')
+    if mode == "~absent":
+        return ExpectFileMode(cast(Any, target), None)
     if not isinstance(mode, str) or re.fullmatch("0?[0-7]{3}", mode) is None:
         raise ScenarioError(f'"mode" is written like "0600", not {mode!r}')
     return ExpectFileMode(cast(Any, target), int(mode, 8))
