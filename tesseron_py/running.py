@@ -44,11 +44,20 @@ def run_app(app: Tesseron, binding: Literal["ws", "uds"] = "ws", **options: Any)
 
 
 async def _serve(app: Tesseron, host: Host) -> None:
+    shown = ""
+
+    def show(code: str) -> None:
+        nonlocal shown
+        if code != shown:
+            shown = code
+            _say(code_card(code))
+
     async def serve() -> None:
         await host.__aenter__()
         _say(f"{app.name} listens on {host.url}")
+        host.on_claim_code = show  # a gateway that mints one does so when it comes, which may have been already
         if host.claim_code is not None:
-            _say(code_card(host.claim_code))
+            show(host.claim_code)
         _say("Ctrl-C stops it.")
         async for event in host.events:
             _say(str(event))

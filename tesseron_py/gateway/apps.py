@@ -196,6 +196,9 @@ class ConnectedApp:
         self._closing = True
         self._outbox_wakes.set()
         name = self.info.name if self.info is not None else "the app"
+        if self._calls:
+            calls = "1 call" if len(self._calls) == 1 else f"{len(self._calls)} calls"
+            logger.warning("The connection to %s ended with %s under way: %s", name, calls, reason)
         for call in list(self._calls.values()):
             call.invocation.lose(f"The connection to {name} ended while it ran the action ({reason})")
         self._peer.close(TransportClosed(f"The connection to {name} is closed"))

@@ -7,6 +7,7 @@ connections come from is an `Endpoint`'s; what is said over one is a `Session`'s
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -81,6 +82,8 @@ class Host(AbstractAsyncContextManager["Host"]):
         self._resuming = False
         self.events: Events = Events()
         """What happens to the host: `Claimed`, `Resumed`, `Dropped`, `HandshakeFailed`; ends with it."""
+        self.on_claim_code: Callable[[str], None] = lambda code: None
+        """Told each claim code that a gateway mints for the app, for whoever shows codes to the person."""
 
     # What an author looks at
 
@@ -248,6 +251,8 @@ class Host(AbstractAsyncContextManager["Host"]):
             if session.resumed:
                 self.events.add(Resumed(session.agent))
                 self._claimed.set()
+        elif session.claim_code is not None:
+            self.on_claim_code(session.claim_code)
 
     def _on_claimed(self, agent: AgentInfo) -> None:
         if self._session is not None:

@@ -50,6 +50,7 @@ class Server:
         )
         self._lines: list[str] = []
         self._ended = False
+        self._killed = False
         self._said = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -70,16 +71,27 @@ class Server:
         with self._said:
             return "".join(self._lines)
 
-    def wait_line(self, pattern: str) -> re.Match[str]:
-        """The first line that matches, whenever it comes."""
+    @property
+    def said(self) -> int:
+        """How many lines it has written to standard error so far."""
+        with self._said:
+            return len(self._lines)
+
+    def said_after(self, lines: int) -> str:
+        """What it has written to standard error after so many lines."""
+        with self._said:
+            return "".join(self._lines[lines:])
+
+    def wait_line(self, pattern: str, after: int = 0) -> re.Match[str]:
+        """The first line that matches, whenever it comes, of those after the first `after` ones."""
 
         def found() -> re.Match[str] | None:
-            return next((match for line in self._lines if (match := re.search(pattern, line))), None)
+            return next((match for line in self._lines[after:] if (match := re.search(pattern, line))), None)
 
         with self._said:
             self._said.wait_for(lambda: found() is not None or self._ended, PATIENCE)
             match = found()
-            assert match is not None, f"no line like {pattern!r} in:\n{''.join(self._lines)}"
+            assert match is not None, f"no line like {pattern!r} after line {after} of:\n{''.join(self._lines)}"
             return match
 
     def end(self, how: signal.Signals | None) -> float:
@@ -92,9 +104,15 @@ class Server:
         self._reader.join(PATIENCE)
         return took
 
+    def kill(self) -> None:
+        """End it as nothing can be prepared for: SIGKILL. Returns once it is gone."""
+        self._killed = True
+        self.end(signal.SIGKILL)
+
     def check(self) -> None:
-        """It has ended well."""
-        assert self.process.returncode == 0, f"exit code {self.process.returncode}:\n{self.errors}"
+        """It has ended well, or was killed."""
+        expected = -signal.SIGKILL if self._killed else 0
+        assert self.process.returncode == expected, f"exit code {self.process.returncode}:\n{self.errors}"
         assert "Traceback" not in self.errors, self.errors
 
     def __enter__(self) -> Server:
