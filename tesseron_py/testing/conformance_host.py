@@ -32,16 +32,18 @@ GRACE: Final = 0.2
 def main() -> int:
     """Serve the scenario's app until stdin is closed, Ctrl-C or SIGTERM; gives the exit code."""
     try:
-        scenario = _scenario()
-        with tempfile.TemporaryDirectory(prefix="tesseron-", ignore_cleanup_errors=True) as directory:
-            # This is no app for agents: unless told where, it does not let the gateways of this machine find it.
-            os.environ["TESSERON_HOME"] = os.environ.get("TESSERON_HOME") or directory
-            anyio.run(_main, scenario, backend=os.environ.get("TESSERON_CONFORMANCE_BACKEND", "asyncio"))
+        _run(_scenario())
     except (FixtureError, RegistrationError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
-    else:
-        return 0
+    return 0
+
+
+def _run(scenario: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory(prefix="tesseron-", ignore_cleanup_errors=True) as directory:
+        # This is no app for agents: unless told where, it does not let the gateways of this machine find it.
+        os.environ["TESSERON_HOME"] = os.environ.get("TESSERON_HOME") or directory
+        anyio.run(_main, scenario, backend=os.environ.get("TESSERON_CONFORMANCE_BACKEND", "asyncio"))
 
 
 def _scenario() -> dict[str, Any]:

@@ -13,7 +13,8 @@ import anyio
 import pytest
 
 from tesseron_py.errors import InternalError, InvalidInput, RegistrationError
-from tesseron_py.testing import ActionFailed, Agent, accept
+from tesseron_py.host.host import Host
+from tesseron_py.testing import ActionFailed, Agent, accept, conformance_host
 from tesseron_py.testing.fixture_app import FixtureApp, FixtureError
 
 
@@ -32,6 +33,32 @@ def host(fixture: str | None, **environment: str) -> subprocess.CompletedProcess
         timeout=30,
         check=False,
     )
+
+
+def test_a_host_serves_until_its_stdin_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    left: list[int] = []
+    monkeypatch.setenv("TESSERON_CONFORMANCE_FIXTURE", written(tmp_path, {"fixture": {}}))
+    monkeypatch.setattr(conformance_host, "leave_now", left.append)
+    reader, writer = os.pipe()
+    os.write(writer, b"what it is told is nothing\n")
+    os.close(writer)
+    stdin = os.dup(0)
+    try:
+        os.dup2(reader, 0)
+        assert conformance_host.main() == 0
+        assert left == []
+        monkeypatch.setattr(Host, "stubborn", 1)
+        assert conformance_host.main() == 0
+        assert left == [0]
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        os.close(reader)
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("tesseron-conformance-url=ws://127.0.0.1:") for line in lines)
 
 
 def written(tmp_path: Path, content: Any) -> str:

@@ -190,9 +190,16 @@ def test_a_host_that_never_started_can_be_ended(tmp_path: Path) -> None:
     host = Host(["/no/such/host"], scenario(tmp_path, STEPS))
     with pytest.raises(HostFailed):
         host.start()
-    host.kill()
     host.end()
     assert host.extra_line is None
+
+
+def test_a_host_that_is_given_up_while_it_starts_is_killed(tmp_path: Path) -> None:
+    host = Host([PYTHON, "-c", "import time; time.sleep(60)"], scenario(tmp_path, STEPS))
+    host.kill()
+    with pytest.raises(HostFailed, match="ended before it printed where it listens"):
+        host.start()
+    host.end()
 
 
 def test_the_own_scenarios_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ class Host:
         self.stubborn = False
         """It did not end when its stdin was closed, and was killed."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._given_up = False
         self._lines: SimpleQueue[bytes] = SimpleQueue()
         self._said = b""
         self._readers: list[threading.Thread] = []
@@ -79,6 +80,8 @@ class Host:
             )
         except OSError as error:
             raise HostFailed(f"the host cannot be started: {error}") from error
+        if self._given_up:  # while it was being started
+            self.kill()
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         for read, pipe in ((self._read_lines, self._process.stdout), (self._read_noise, self._process.stderr)):
@@ -127,7 +130,8 @@ class Host:
         self._directory.cleanup()
 
     def kill(self) -> None:
-        """Kill it and what it started; from any thread."""
+        """Kill it and what it started, or is about to start; from any thread."""
+        self._given_up = True
         if self._process is not None:
             try:
                 os.killpg(self._process.pid, signal.SIGKILL)
