@@ -18,6 +18,7 @@ import anyio
 
 from ..bindings.channel import Channel, Closed, TooLarge, check_size
 from ..errors import (
+    ActionTimeout,
     ElicitationNotAvailable,
     InternalError,
     InvalidParams,
@@ -51,6 +52,7 @@ from ..protocol.messages import (
     ACTIONS_CHANGED,
     CANCEL,
     CLAIMED,
+    DEFAULT_TIMEOUT,
     HELLO,
     INVOKE,
     LOG,
@@ -67,6 +69,7 @@ from ..schema.subset import check_subset
 from .answers import APPROVE, approval, bare_answer, form_answer, sampled
 from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_resources
 from .greeting import Greeting, Welcome, read_greeting
+from .patience import SLACK, Patience
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -104,8 +107,14 @@ class _RunningCall:
     id: str
     invocation: Invocation
     caller: Caller
+    patience: Patience | None
     questions: dict[tuple[type, Id], tuple[int, Request]] = field(default_factory=dict)
     sampling: int = 0
+
+    def asked(self) -> None:
+        """A question was put, answered or withdrawn: the app's time stands still while one is open."""
+        if self.patience is not None:
+            self.patience.asks(bool(self.questions))
 
 
 class ConnectedApp:
@@ -336,6 +345,7 @@ class ConnectedApp:
                     asked = call.questions.pop((type(id), id), None)
                     if asked is not None:
                         call.invocation.withdraw(asked[0])
+                        call.asked()
 
     def _logged(self, params: dict[str, Any]) -> None:
         level = params.get("level")
@@ -418,6 +428,7 @@ class ConnectedApp:
 
         def replied(reply: Reply) -> None:
             call.questions.pop(asked_as, None)
+            call.asked()
             if isinstance(body, Sample):
                 call.sampling -= 1
             try:
@@ -427,6 +438,7 @@ class ConnectedApp:
 
         question = call.invocation.ask(body, on_reply=replied, key=key)
         call.questions[asked_as] = (question.id, request)
+        call.asked()
 
     def _answer(self, request: Request, result: Any) -> None:
         text = self._peer.answer(request, result)
@@ -452,11 +464,32 @@ class ConnectedApp:
         params: dict[str, Any] = {"name": action, "input": arguments, "invocationId": id}
         if self.extended:
             params["caller"] = _caller_to_wire(caller)
-        call = self._request(INVOKE, params, invocation, _tool_output)
-        if call is not None:
-            self._calls[id] = _RunningCall(id, invocation, caller)
+        if self._request(INVOKE, params, invocation, _tool_output) is not None:
+            entry = self.actions.get(action)
+            seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
+            patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
+            self._calls[id] = _RunningCall(id, invocation, caller, patience)
             invocation.then(lambda _: self._calls.pop(id, None))
         return invocation
+
+    def _patience(
+        self, invocation: Invocation, what: str, seconds: float | None, give_up: Callable[[], None] | None = None
+    ) -> Patience | None:
+        """Have an invocation fail that the app leaves unanswered; `give_up` tells the app."""
+        if seconds is None:
+            return None
+        name = self.info.name if self.info is not None else "the app"
+
+        def late() -> None:
+            message = f"{name} has not answered {what} within {seconds + SLACK:g} s"
+            logger.warning("%s", message)
+            if give_up is not None:
+                give_up()
+            invocation.finish(Failed(ActionTimeout(message)))
+
+        patience = Patience(self._home, seconds, late)
+        invocation.then(lambda _: patience.stop())
+        return patience
 
     def _cancel(self, id: str) -> None:
         self._calls.pop(id, None)
@@ -471,7 +504,8 @@ class ConnectedApp:
             return ResourceOutput(uri, result["value"])
 
         invocation = self._invocation()
-        self._request(READ, {"name": name}, invocation, output)
+        if self._request(READ, {"name": name}, invocation, output) is not None:
+            self._patience(invocation, f"the read of {name}", DEFAULT_TIMEOUT)
         return invocation
 
     def subscribe(self, name: str, uri: str, client: Client) -> Invocation:
@@ -484,7 +518,8 @@ class ConnectedApp:
         self._subscriptions[client, uri] = id
         self._subscribers[id] = (client, uri)
         invocation.then(lambda outcome: self._forget(client, uri) if isinstance(outcome, Failed) else None)
-        self._request(SUBSCRIBE, {"name": name, "subscriptionId": id}, invocation, lambda _: None)
+        if self._request(SUBSCRIBE, {"name": name, "subscriptionId": id}, invocation, lambda _: None) is not None:
+            self._patience(invocation, f"the subscription to {name}", DEFAULT_TIMEOUT)
         return invocation
 
     def unsubscribe(self, uri: str, client: Client) -> Invocation:
@@ -493,8 +528,8 @@ class ConnectedApp:
         id = self._forget(client, uri)
         if id is None:
             invocation.finish(Done(None))
-        else:
-            self._request(UNSUBSCRIBE, {"subscriptionId": id}, invocation, lambda _: None)
+        elif self._request(UNSUBSCRIBE, {"subscriptionId": id}, invocation, lambda _: None) is not None:
+            self._patience(invocation, f"the end of a subscription to {uri}", DEFAULT_TIMEOUT)
         return invocation
 
     def unsubscribe_all(self, client: Client) -> None:

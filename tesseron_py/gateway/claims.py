@@ -114,15 +114,31 @@ class Breadcrumbs:
             path = directory.root() / directory.CLAIMS / f"{code}.json"
         except OSError:
             return None
-        content = directory.read(path)
-        match content:
-            case {"version": 1, "code": str(known), "appId": str(id), "appName": str(name), "gatewayPid": int(pid)}:
-                if known != code or pid == os.getpid():
-                    return None
-                if is_alive(pid):
-                    return Breadcrumb(known, id, name, pid)
-                _unlink(path)
+        breadcrumb = _read(path)
+        if breadcrumb is None or breadcrumb.code != code or breadcrumb.gateway_pid == os.getpid():
+            return None
+        if is_alive(breadcrumb.gateway_pid):
+            return breadcrumb
+        _unlink(path)
         return None
+
+    def sweep(self) -> None:
+        """Remove those of gateways that were killed."""
+        try:
+            paths = sorted((directory.root() / directory.CLAIMS).glob("*.json"))
+        except OSError:
+            return
+        for path in paths:
+            breadcrumb = _read(path)
+            if breadcrumb is not None and not is_alive(breadcrumb.gateway_pid):
+                _unlink(path)
+
+
+def _read(path: Path) -> Breadcrumb | None:
+    match directory.read(path):
+        case {"version": 1, "code": str(code), "appId": str(id), "appName": str(name), "gatewayPid": int(pid)}:
+            return Breadcrumb(code, id, name, pid)
+    return None
 
 
 def _unlink(path: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..errors import InvalidParams
-from ..protocol.messages import APP_ID, RESERVED_APP_IDS
+from ..protocol.messages import APP_ID, DEFAULT_TIMEOUT, RESERVED_APP_IDS
+
+LONGEST_TIMEOUT_MS: Final = 1e12
+"""Beyond it, a time is no limit: some thirty years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class ActionEntry:
     destructive: bool | None
     requires_confirmation: bool
     strict_output: bool
+    timeout: float | None = DEFAULT_TIMEOUT
+    """Seconds a call may take by the app's own word; `None` has no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ def read_actions(value: object, app: AppInfo) -> dict[str, ActionEntry]:
             destructive=_flag(hints.get("destructive")),
             requires_confirmation=hints.get("requiresConfirmation") is True,
             strict_output=entry.get("strictOutput") is True,
+            timeout=_seconds(entry.get("timeoutMs")),
         )
     return entries
 
@@ -120,6 +126,13 @@ def _list(value: object, what: str) -> list[Any]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _seconds(milliseconds: object) -> float | None:
+    """`timeoutMs`: 0 has no limit, and what is no number is the default."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)) or milliseconds < 0:
+        return DEFAULT_TIMEOUT
+    return milliseconds / 1000 if 0 < milliseconds <= LONGEST_TIMEOUT_MS else None
 
 
 def _flag(value: object) -> bool | None:

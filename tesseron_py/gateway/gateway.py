@@ -85,6 +85,7 @@ class Gateway(AppProvider):
         await self.home.open()
         if not self._opened:
             self._opened = True
+            self._breadcrumbs.sweep()
             if self._discover:
                 self.home.start(self._watch, name="discovery")
 

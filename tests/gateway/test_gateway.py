@@ -251,6 +251,18 @@ def test_breadcrumbs_go_with_their_gateway_and_are_not_needed(
     assert "AB3X" not in caplog.text
 
 
+async def test_breadcrumbs_of_gateways_that_were_killed_go_with_the_next_one(tesseron_home: Path) -> None:
+    crumbs = directory.private(directory.CLAIMS)
+    for code, pid in (("AB3X-7K", 2**22 + 12345), ("CD4Y-8M", os.getppid())):
+        directory.write(
+            crumbs / f"{code}.json",
+            {"version": 1, "code": code, "appId": "bank", "appName": "The bank", "gatewayPid": pid},
+        )
+    (crumbs / "odd.json").write_text("{")
+    async with a_gateway(discover=False):
+        assert sorted(path.stem for path in crumbs.iterdir()) == ["CD4Y-8M", "odd"]
+
+
 def raise_os_error(name: str) -> Path:
     raise OSError("read-only")
 
