@@ -72,7 +72,7 @@ ALLOWED: dict[str, set[str]] = {
     "workers": {"errors"},
     "protocol": {"errors", "jsontext"},
     "schema": {"errors", "jsontext", "unset", "protocol.messages", "context"},
-    "bindings": {"errors", "protocol"},
+    "bindings": {"errors", "home", "jsontext", "protocol", "web"},
     "context": {"errors", "asking", "unset", "protocol", "schema"},
     "sync": {"asking", "context", "unset"},
     "gate": {"context", "errors", "jsontext", "plain", "unset"},

@@ -161,6 +161,14 @@ class Reply:
         """
         await self._part(encode(text))
 
+    async def frames(self, data: bytes) -> None:
+        """Send frames that are encoded already; the first turn the response into a stream.
+
+        Raises:
+            Gone: The client does not take them.
+        """
+        await self._part(data)
+
     async def comment(self) -> None:
         """Send a frame that says nothing; as the first, it turns the response into a stream.
 

@@ -20,14 +20,15 @@ _END_OF_LINE = re.compile(rb"\r\n|\n|\r")
 _LINES = re.compile("\r\n|\n|\r")
 
 
-def encode(text: str) -> bytes:
+def encode(text: str, *, id: str | None = None) -> bytes:
     """The frame that carries `text`: one `data:` line for each of its lines, then an empty one.
 
-    There is no id, since an id makes clients come back for the rest of a stream that ended (`spec/mcp.md` §2).
+    An id makes clients come back for the rest of a stream that ended; MCP's streams have none (`spec/mcp.md` §2).
     """
     if "\n" in text or "\r" in text:
         text = "\ndata: ".join(_LINES.split(text))
-    return b"data: " + text.encode() + b"\n\n"
+    head = b"data: " if id is None else b"id: %b\ndata: " % id.encode()
+    return head + text.encode() + b"\n\n"
 
 
 @dataclass(frozen=True, slots=True)

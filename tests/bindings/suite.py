@@ -35,12 +35,25 @@ class Binding:
         vanish: Ends one end the way the end of its process would.
         load: Messages each way that it carries in a few seconds.
         texts: What it carries besides JSON on one line.
+        pause: Seconds without progress after which there will be none. 0 where tasks that wait tell that by themselves:
+            where a message is more than one write, or a server has tasks that never rest, they do not.
     """
 
     connect: Connect
     vanish: Callable[[Channel], Awaitable[None]]
     load: int = 10_000
     texts: tuple[str, ...] = ()
+    pause: float = 0.0
+
+    async def rest(self, progress: Callable[[], int] = lambda: 0) -> int:
+        """Wait until `progress()` has come to rest."""
+        if not self.pause:
+            return await until_blocked(progress)
+        before = -1
+        while before != progress():
+            before = progress()
+            await anyio.sleep(self.pause)
+        return before
 
 
 def quoted(text: str, size: int = 0, fill: str = ".") -> str:
@@ -206,7 +219,7 @@ class BindingSuite:
             async with anyio.create_task_group() as group:
                 group.start_soon(receive, here)
                 group.start_soon(receive, there)
-                await wait_all_tasks_blocked()
+                await binding.rest()
                 await here.aclose()
             assert codes == [1000, 1000]
 
@@ -215,16 +228,16 @@ class BindingSuite:
             flooders = [Flooder(here), Flooder(here), Flooder(here)]
             for flooder in flooders:
                 group.start_soon(flooder.run)
-            await until_blocked(lambda: sum(flooder.sent for flooder in flooders))
+            await binding.rest(lambda: sum(flooder.sent for flooder in flooders))
             await here.aclose()
-            await until_blocked(lambda: sum(flooder.closed is None for flooder in flooders))
+            await binding.rest(lambda: sum(flooder.closed is None for flooder in flooders))
             assert all(flooder.closed for flooder in flooders)
 
     async def test_a_close_ends_senders_that_wait_at_the_other_end(self, binding: Binding) -> None:
         async with guard(), binding.connect() as (here, there), anyio.create_task_group() as group:
             flooder = Flooder(there)
             group.start_soon(flooder.run)
-            await until_blocked(lambda: flooder.sent)
+            await binding.rest(lambda: flooder.sent)
             group.start_soon(here.aclose)
             await drain(there)
         assert flooder.closed is not None
@@ -233,7 +246,7 @@ class BindingSuite:
         async with guard(), binding.connect() as (here, there), anyio.create_task_group() as group:
             flooder = Flooder(here)
             group.start_soon(flooder.run)
-            await until_blocked(lambda: flooder.sent)
+            await binding.rest(lambda: flooder.sent)
             await binding.vanish(there)
             _, closed = await drain(here)
             assert closed.code in (1000, 1006)
@@ -244,11 +257,11 @@ class BindingSuite:
         async with guard(60), binding.connect() as (here, there), anyio.create_task_group() as group:
             flooder = Flooder(here)
             group.start_soon(flooder.run)
-            sent = await until_blocked(lambda: flooder.sent)
+            sent = await binding.rest(lambda: flooder.sent)
             assert sent < FLOOD / 4
             for number in range(sent + 50):
                 assert await there.receive() == flooder.text(number)
-            await until_blocked(lambda: flooder.sent)
+            await binding.rest(lambda: flooder.sent)
             assert sent < flooder.sent < FLOOD / 2
             group.cancel_scope.cancel()
 
@@ -313,13 +326,13 @@ class BindingSuite:
             async with anyio.create_task_group() as floods:
                 flooder = Flooder(here)
                 floods.start_soon(flooder.run)
-                await until_blocked(lambda: flooder.sent)
+                await binding.rest(lambda: flooder.sent)
                 # The first waits for room, the second for the first.
                 waiting = Flooder(here, "second ")
                 floods.start_soon(waiting.run)
-                await wait_all_tasks_blocked()
+                await binding.rest()
                 group.start_soon(self._end_with, here, '"end"')
-                await wait_all_tasks_blocked()
+                await binding.rest()
                 floods.cancel_scope.cancel()
                 received = 0
                 while (text := await self._receive_shielded(there)) != '"end"':
