@@ -1,8 +1,8 @@
 """An agent that is a process: an MCP client over HTTP that does what its standard input says, a JSON object a line.
 
-`python -m tests.product.agent URL NAME`. Each request `{"id", "do", …}` is answered with `{"id", "result"}` or `{"id",
-"failed", "message", "code"?}`; what nobody asked for is an object with `event`: `prompt`, `withdrawn` or `changed`. The
-test at the other end of the pipes plays the person: `{"do": "answer", "prompt", "how"}`.
+`python -m tests.product.agent URL NAME [TOKEN]`. Each request `{"id", "do", …}` is answered with `{"id", "result"}` or
+`{"id", "failed", "message", "code"?}`; what nobody asked for is an object with `event`: `prompt`, `withdrawn` or
+`changed`. The test at the other end of the pipes plays the person: `{"do": "answer", "prompt", "how"}`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def say(**members: Any) -> None:
 class Agent:
     """One client, made anew by each `connect`."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, url: str, name: str, token: str | None = None) -> None:
         self._url = url
+        self._token = token
         self._name = name
         self._client: McpClient | None = None
         self._numbers = itertools.count(1)
@@ -71,7 +72,7 @@ class Agent:
     async def _connect(self) -> None:
         await self.aclose()
         self._client = McpClient(
-            HttpTransport(self._url),
+            HttpTransport(self._url, self._token),
             answer=self._ask,
             on_change=self._changed,
             name=self._name,
@@ -113,8 +114,8 @@ async def answer(agent: Agent, request: dict[str, Any]) -> None:
         say(id=request["id"], failed=type(error).__name__, message=str(error))
 
 
-async def main(url: str, name: str) -> None:
-    agent = Agent(url, name)
+async def main(*arguments: str) -> None:
+    agent = Agent(*arguments)
     async with anyio.create_task_group() as group:
         say(event="started")
         while line := await anyio.to_thread.run_sync(sys.stdin.readline):

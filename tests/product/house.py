@@ -36,19 +36,23 @@ class AgentProcess:
     Args:
         url: The gateway's MCP endpoint.
         name: What the agent calls itself.
-        env: Variables besides those of this process.
+        token: The gateway's, where it wants one.
     """
 
-    def __init__(self, url: str, name: str = "claude", env: Mapping[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "tests.product.agent", url, name]
-        self.server = Server(command, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, url: str, name: str = "claude", token: str | None = None) -> None:
+        command = [sys.executable, "-m", "tests.product.agent", url, name, *([token] if token else [])]
+        self.server = Server(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._ids = itertools.count(1)
         self._messages: list[dict[str, Any]] = []
         self._ended = False
         self._grown = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.connect()
+        try:
+            self.connect()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
 
     def _read(self) -> None:
         assert self.server.process.stdout is not None
@@ -167,6 +171,21 @@ def failure_of(result: Mapping[str, Any]) -> tuple[int, str]:
     return result["structured"]["code"], result["text"]
 
 
+@contextmanager
+def gateway(*options: str, env: Mapping[str, str] | None = None) -> Iterator[tuple[str, Server]]:
+    """`tesseron-py gateway --http`: the URL of its MCP endpoint, and the process."""
+    with Server([TESSERON, "gateway", "--http", "127.0.0.1:0", *options], env) as server:
+        yield server.wait_line(r"gateway at (http://\S+)")[1], server
+
+
+@contextmanager
+def running_app(*options: str, env: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """`tesseron-py run` of the depot, once it listens."""
+    with Server([TESSERON, "run", APP, *options], env) as server:
+        server.wait_line("listens on")
+        yield server
+
+
 class Traces:
     """What apps and gateways leave in a `~/.tesseron`."""
 
@@ -260,7 +279,7 @@ class House(Traces):
 
     def start_agent(self) -> None:
         """As a new client of the gateway."""
-        self.agent = self._put("agent", lambda: AgentProcess(self.url, env=self.env))
+        self.agent = self._put("agent", lambda: AgentProcess(self.url))
 
     def next_code(self, after: int = 0) -> str:
         """The code that the app shows after so many lines."""
