@@ -137,7 +137,8 @@ def own_standard_streams() -> Iterator[tuple[int, int]]:
     incoming, outgoing = _copy_of(0), _copy_of(1)
     empty = os.open(os.devnull, os.O_RDWR)
     try:
-        os.dup2(2, 1)  # of a process without a standard error, `empty` has become number 2
+        # Started without a standard error, something else has its number by now, such as the event loop's own.
+        os.dup2(2 if sys.__stderr__ is not None else empty, 1)
         os.dup2(empty, 0)
         _flush()
         with _printing_anything():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal, TypeAlias
@@ -146,13 +147,19 @@ async def unaskable(how: Literal["elicit", "ask"], ctx: Context) -> str:
         return f"raises {type(error).__name__} {error.code}"
 
 
+refused: Counter[str] = Counter()
+
+
 @app.action
-async def crowd(count: int, how: How, ctx: Context) -> list[str]:
-    """Ask many questions at once."""
+async def crowd(count: int, how: How, ctx: Context, tag: str = "") -> list[str]:
+    """Ask many questions at once, and note how many of the tag's are refused."""
     learnt = [""] * count
 
     async def one(number: int) -> None:
         learnt[number] = await outcome(how, ctx)
+        if learnt[number].startswith("raises"):
+            refused[tag] += 1
+            journal.note(f"{tag}: {refused[tag]} refused")
 
     async with anyio.create_task_group() as group:
         for number in range(count):
