@@ -109,9 +109,8 @@ class DirectServer(Gateway):
             app.close()
         grace = self._limits.closing if grace is None else grace
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(grace):
-                if self._lifespan is not None:
-                    await self._lifespan.leave()
+            if self._lifespan is not None:
+                grace = await self._lifespan.leave(within=grace)
             await self.home.aclose(grace=grace)
 
 

@@ -22,7 +22,7 @@ class RunningLifespan:
         ```python
         lifespan = RunningLifespan(app, home)
         state = await lifespan.enter()
-        await lifespan.leave()
+        rest = await lifespan.leave(within=5.0)
         ```
     """
 
@@ -66,8 +66,14 @@ class RunningLifespan:
             self._entered.set()
             self._left.set()
 
-    async def leave(self) -> None:
-        """Leave it, and wait until that is done."""
+    async def leave(self, within: float) -> float:
+        """Leave it, and wait until that is done, for so many seconds; then go on without it.
+
+        Gives the seconds that remain to close what is around it: a quarter of them at least.
+        """
         self._leaves.set()
+        end = anyio.current_time() + within
         if self._runs:
-            await self._left.wait()
+            with anyio.move_on_after(within):
+                await self._left.wait()
+        return max(end - anyio.current_time(), within / 4)

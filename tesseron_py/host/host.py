@@ -87,8 +87,7 @@ class Host(AbstractAsyncContextManager["Host"]):
         with anyio.CancelScope(shield=True):
             if self._session is not None:
                 await self._session.aclose()
-            with anyio.move_on_after(grace):
-                await self._lifespan.leave()
+            grace = await self._lifespan.leave(within=grace)
             await self._home.aclose(grace=grace)
             self.events.end()
 

@@ -50,6 +50,19 @@ async def lifespan(app: Tesseron) -> AsyncIterator[dict[str, str]]:
 
 app = Tesseron("depot", "The depot", description="Ships orders, and asks first.", version="7.1", lifespan=lifespan)
 
+
+@asynccontextmanager
+async def endless_lifespan(app: Tesseron) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep_forever()
+
+
+stuck = Tesseron("stuck", lifespan=endless_lifespan)
+"""An app whose lifespan does not end."""
+
 hasty = Tesseron("hasty", limits=Limits(question=0.2))
 """An app whose questions wait for a fifth of a second."""
 
@@ -302,6 +315,9 @@ async def stubborn(tag: str) -> None:
     journal.note(f"{tag}: goes on")
     with anyio.CancelScope(shield=True):
         await anyio.sleep_forever()
+
+
+stuck.add(stubborn)
 
 
 @app.action("stubbornSync").timeout(None)

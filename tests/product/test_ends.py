@@ -22,6 +22,7 @@ from .raw import Http, Pipe, gateway
 
 pytestmark = FOREIGN
 
+STUCK = "tests.product.app:stuck"
 BUSY = ["outcome", "outcomeSync", "linger", "stubborn", "stubbornSync"]
 """What runs when the end comes: two actions ask the person, one heeds its cancellation, two do not."""
 
@@ -133,6 +134,23 @@ def test_an_app_that_a_gateway_is_calling_ends(tool: str, journal: Path) -> None
             with pytest.raises(ConnectionClosed):
                 peer.next()
         lived_through(tool, journal)
+
+
+def test_servers_end_although_neither_a_handler_nor_the_lifespan_does(journal: Path) -> None:
+    env = {"DEPOT_JOURNAL": str(journal)}
+    with Pipe(STUCK, env) as pipe:
+        pipe.open()
+        pipe.call("stubborn", tag="stdio")
+        wait_written(journal, "stdio: goes on", PATIENCE)
+        ended_well(pipe.server, signal.SIGTERM)
+    with http_server(STUCK, env=env) as (url, server), closing(Http(url).call("stubborn", tag="http")):
+        wait_written(journal, "http: goes on", PATIENCE)
+        ended_well(server, signal.SIGTERM)
+    with Server([TESSERON, "run", STUCK], env) as server:
+        with gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer:
+            peer.call("stubborn", tag="run")
+            wait_written(journal, "run: goes on", PATIENCE)
+            ended_well(server, signal.SIGTERM)
 
 
 def test_servers_end_on_ctrl_c_too(journal: Path) -> None:
