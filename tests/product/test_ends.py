@@ -146,11 +146,13 @@ def test_servers_end_although_neither_a_handler_nor_the_lifespan_does(journal: P
     with http_server(STUCK, env=env) as (url, server), closing(Http(url).call("stubborn", tag="http")):
         wait_written(journal, "http: goes on", PATIENCE)
         ended_well(server, signal.SIGTERM)
-    with Server([TESSERON, "run", STUCK], env) as server:
-        with gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer:
-            peer.call("stubborn", tag="run")
-            wait_written(journal, "run: goes on", PATIENCE)
-            ended_well(server, signal.SIGTERM)
+    with (
+        Server([TESSERON, "run", STUCK], env) as server,
+        gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer,
+    ):
+        peer.call("stubborn", tag="run")
+        wait_written(journal, "run: goes on", PATIENCE)
+        ended_well(server, signal.SIGTERM)
 
 
 def test_servers_end_on_ctrl_c_too(journal: Path) -> None:
