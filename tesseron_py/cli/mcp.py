@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..app import Tesseron
     from ..direct import AppEndpoint, DirectServer
+    from ..limits import Limits
 
 _ABOUT = """
 On stdio, for an MCP client that starts servers itself:
@@ -82,8 +83,8 @@ def run(options: argparse.Namespace) -> int:
         # The app is loaded when the first request needs it: clients give up before a slow import is over.
         anyio.run(_stdio, DirectServer(load, confirm_form=options.confirm_form))
     else:
-        server = DirectServer(load_app(options.app), confirm_form=options.confirm_form)
-        _http(options, server)
+        app = load_app(options.app)
+        _http(options, DirectServer(app, confirm_form=options.confirm_form), app.limits)
     if problem and isinstance(problem[0], Failure):
         raise problem[0]
     return 0
@@ -101,7 +102,7 @@ async def _stdio(server: DirectServer) -> None:
             leave_now(0)
 
 
-def _http(options: argparse.Namespace, server: DirectServer) -> None:
+def _http(options: argparse.Namespace, server: DirectServer, limits: Limits) -> None:
     from contextlib import contextmanager
 
     import anyio
@@ -111,7 +112,6 @@ def _http(options: argparse.Namespace, server: DirectServer) -> None:
     except ModuleNotFoundError as error:
         raise Failure('--http needs an HTTP server; install it: pip install "tesseron-py[serve]"') from error
     from ..direct import AppEndpoint
-    from ..limits import DEFAULT_LIMITS
     from .address import is_loopback, listen, parse
 
     host, port = parse(options.http)
@@ -125,7 +125,7 @@ def _http(options: argparse.Namespace, server: DirectServer) -> None:
             token=token,
             hosts=[*options.allow_host, *([] if is_loopback(host) else [host])],
             origins=options.allow_origin,
-            limits=DEFAULT_LIMITS,
+            limits=limits,
         )
     except ValueError as error:
         raise Failure(str(error), 2) from error

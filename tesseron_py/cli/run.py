@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from .address import port
 from .failure import Failure
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("app", metavar="MODULE:APP", help="the app, like shop.main:app, or shop.main:make_app()")
-    parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1; by default the system chooses one")
+    parser.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1; by default the system chooses one")
 
 
 def run(options: argparse.Namespace) -> int:

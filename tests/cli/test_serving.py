@@ -93,7 +93,8 @@ def ended(process: subprocess.Popen[str], given: str = "") -> tuple[int, str, st
         (["mcp"], 2, "MODULE:APP"),
         (["run", "shop_app:not_an_app"], 2, "is a int"),
         (["run", "lifespan_app:app"], 1, "no database"),
-        (["run", "shop_app:app", "--port", "x"], 2, "invalid int"),
+        (["run", "shop_app:app", "--port", "x"], 2, "invalid port"),
+        (["run", "shop_app:app", "--port", "99999"], 2, "invalid port"),
     ],
 )  # fmt: skip
 def test_a_wrong_command_line_says_what_and_how_to_mend_it(
