@@ -66,27 +66,25 @@ def run(options: argparse.Namespace) -> int:
     from ..running import ended_by_signals
     from .target import load_app
 
-    problem: list[BaseException] = []
-
-    def load() -> Tesseron:
-        try:
-            with ended_by_signals():
-                return load_app(options.app)
-        except BaseException as error:
-            problem.append(error)
-            raise
-
-    if options.http is None:
-        for name in ("token", "allow_host", "allow_origin"):
-            if getattr(options, name):
-                raise Failure(f"--{name.replace('_', '-')} goes with --http", 2)
-        # The app is loaded when the first request needs it: clients give up before a slow import is over.
-        anyio.run(_stdio, DirectServer(load, confirm_form=options.confirm_form))
-    else:
+    if options.http is not None:
         app = load_app(options.app)
         _http(options, DirectServer(app, confirm_form=options.confirm_form), app.limits)
-    if problem and isinstance(problem[0], Failure):
-        raise problem[0]
+        return 0
+    for name in ("token", "allow_host", "allow_origin"):
+        if getattr(options, name):
+            raise Failure(f"--{name.replace('_', '-')} goes with --http", 2)
+
+    def load() -> Tesseron:
+        with ended_by_signals():
+            return load_app(options.app)
+
+    # The app is loaded when the first request needs it: clients give up before a slow import is over.
+    server = DirectServer(load, confirm_form=options.confirm_form)
+    anyio.run(_stdio, server)
+    if isinstance(server.problem, Failure):
+        raise server.problem
+    if isinstance(server.problem, Exception):
+        raise Failure(f"{options.app} did not start: {type(server.problem).__name__}: {server.problem}")
     return 0
 
 

@@ -85,9 +85,11 @@ class Host(AbstractAsyncContextManager["Host"]):
         """
         grace = self._app.limits.closing if grace is None else grace
         with anyio.CancelScope(shield=True):
+            after = None
             if self._session is not None:
                 await self._session.aclose()
-            grace = await self._lifespan.leave(within=grace)
+                after = self._session.settled
+            grace = await self._lifespan.leave(within=grace, after=after)
             await self._home.aclose(grace=grace)
             self.events.end()
 

@@ -128,7 +128,11 @@ def exchange(process: subprocess.Popen[str], message: dict[str, Any]) -> dict[st
 
 
 def test_an_app_that_cannot_be_loaded_on_stdio_answers_and_ends_with_the_reason(shop: Path) -> None:
-    for target, says in (("broken_app:app", "ZeroDivisionError"), ("shop_app:nope", "there is no 'nope'")):
+    for target, says in (
+        ("broken_app:app", "ZeroDivisionError"),
+        ("shop_app:nope", "there is no 'nope'"),
+        ("lifespan_app:app", "no database"),
+    ):
         process = command(shop, "mcp", target)
         assert exchange(process, INITIALIZE)["result"]["serverInfo"]["name"] == "tesseron-py"
         refused = exchange(process, LIST_TOOLS)["error"]
