@@ -7,6 +7,7 @@ question on the call's own stream of events, and the answer, which is a request 
 from __future__ import annotations
 
 import itertools
+import statistics
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
@@ -48,10 +49,12 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
 
 def _side(call: Callable[[], None], effort: Effort) -> Side:
     def measure() -> float:
-        started = time.perf_counter()
+        taken: list[float] = []
         for _ in range(effort.calls):
+            started = time.perf_counter()
             call()
-        return (time.perf_counter() - started) / effort.calls
+            taken.append(time.perf_counter() - started)
+        return statistics.median(taken)
 
     return measure
 

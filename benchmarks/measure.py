@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Side: TypeAlias = Callable[[], float]
-"""One round of one side: seconds a call took, or bytes it held."""
+"""One round of one side: seconds, the median of its calls, or bytes."""
 
 
 @dataclass(frozen=True, slots=True)

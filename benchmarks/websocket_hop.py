@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import statistics
 import time
 from collections.abc import Collection, Iterator
 from importlib.metadata import version
@@ -95,17 +96,19 @@ async def _answers(connection: ClientConnection, action: str, arguments: dict[st
 
 
 async def _round(connection: ClientConnection, action: str, arguments: dict[str, Any], calls: int) -> float:
-    """Seconds a call takes, with the one question that it may ask."""
+    """Seconds a call takes, with the one question that it may ask: the median of many."""
     texts = [_invoke(action, arguments) for _ in range(calls)]
-    started = time.perf_counter()
+    taken: list[float] = []
     for text in texts:
+        started = time.perf_counter()
         await connection.send(text)
         message = json.loads(await connection.recv())
         if "method" in message:
             await connection.send(_accept(message))
             message = json.loads(await connection.recv())
+        taken.append(time.perf_counter() - started)
         _check(message)
-    return (time.perf_counter() - started) / calls
+    return statistics.median(taken)
 
 
 def _invoke(action: str, arguments: dict[str, Any]) -> str:

@@ -48,6 +48,7 @@ class DirectServer(AppProvider):
         self._readiness: anyio.Event | None = None
         self._problem: BaseException | None = None
         self._lifespan: RunningLifespan | None = None
+        self._session: Session | None = None
         self._context = contextvars.copy_context()
         if callable(app):
             info = ServerInfo("tesseron-py", __version__)
@@ -55,6 +56,11 @@ class DirectServer(AppProvider):
         else:
             info = ServerInfo(app.id, app.version, title=app.name, instructions=app.description or None)
             super().__init__(info, limits=app.limits, confirm_form=confirm_form, bare_names=True)
+
+    @property
+    def problem(self) -> BaseException | None:
+        """Why the app cannot be served: what loading it or entering its lifespan raised."""
+        return self._problem
 
     async def ready(self) -> None:
         """Open the home, enter the app's lifespan and connect the app; a second call waits for the first.
@@ -83,6 +89,7 @@ class DirectServer(AppProvider):
             here, there = pair(limit=app.limits.frame)
             welcomed = anyio.Event()
             session = Session(app, there, self.home, state=state, on_welcome=welcomed.set)
+            self._session = session
             self.connect(here)
             self.home.start(self._serve, session, welcomed, name=f"session of {app.id}")
             await welcomed.wait()
@@ -109,9 +116,9 @@ class DirectServer(AppProvider):
             app.close()
         grace = self._limits.closing if grace is None else grace
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(grace):
-                if self._lifespan is not None:
-                    await self._lifespan.leave()
+            if self._lifespan is not None:
+                after = self._session.settled if self._session is not None else None
+                grace = await self._lifespan.leave(within=grace, after=after)
             await self.home.aclose(grace=grace)
 
 

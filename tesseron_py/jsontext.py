@@ -66,31 +66,38 @@ def encode(value: Any) -> str:
     try:
         text = to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
     except PydanticSerializationError as error:
-        if "surrogates not allowed" not in str(error):
+        if not any(mendable in str(error) for mendable in _MENDABLE):
             raise ValueError(str(error)) from error
-        text = to_json(_without_surrogates(value, MAX_NESTING), inf_nan_mode="null").decode()
+        text = to_json(_plain(value, MAX_NESTING), inf_nan_mode="null").decode()
     if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
         raise ValueError(f"it nests deeper than {MAX_NESTING} levels")
     return text
 
 
-def _without_surrogates(value: Any, depth: int) -> Any:
+# A half character anywhere; bytes that are no text, in a model that would write them as text.
+_MENDABLE = ("surrogates not allowed", "invalid utf-8 sequence")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """`value` in JSON's own types: half characters replaced, bytes as base64 wherever they are."""
     if depth < 0:
         raise ValueError(f"it nests deeper than {MAX_NESTING} levels")
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_without_surrogates(k, depth - 1): _without_surrogates(v, depth - 1) for k, v in value.items()}
+            return {_plain(k, depth - 1): _plain(v, depth - 1) for k, v in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_without_surrogates(item, depth - 1) for item in value]
+            return [_plain(item, depth - 1) for item in value]
         case None | bool() | int() | float():
             return value
+    if hasattr(value, "model_dump"):
+        return _plain(value.model_dump(by_alias=True), depth)
     try:
         plain = to_jsonable_python(value, inf_nan_mode="null", bytes_mode="base64")
     except (PydanticSerializationError, UnicodeEncodeError) as error:
         raise ValueError(str(error)) from error
-    return _without_surrogates(plain, depth - 1)
+    return _plain(plain, depth - 1)
 
 
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)

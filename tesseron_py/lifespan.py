@@ -5,6 +5,7 @@ A lifespan may hold task groups and cancel scopes, which belong to the task that
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ class RunningLifespan:
         ```python
         lifespan = RunningLifespan(app, home)
         state = await lifespan.enter()
-        await lifespan.leave()
+        rest = await lifespan.leave(within=5.0)
         ```
     """
 
@@ -66,8 +67,21 @@ class RunningLifespan:
             self._entered.set()
             self._left.set()
 
-    async def leave(self) -> None:
-        """Leave it, and wait until that is done."""
+    async def leave(self, within: float, *, after: Callable[[], Awaitable[None]] | None = None) -> float:
+        """Leave it, and wait until that is done, for so many seconds; then go on without it.
+
+        Args:
+            within: Seconds it may take in all.
+            after: What ends first, such as the handlers that use what the lifespan holds; it has half of that time.
+
+        Gives the seconds that remain to close what is around it: a quarter of them at least.
+        """
+        end = anyio.current_time() + within
+        if after is not None:
+            with anyio.move_on_after(within / 2):
+                await after()
         self._leaves.set()
         if self._runs:
-            await self._left.wait()
+            with anyio.CancelScope(deadline=end):
+                await self._left.wait()
+        return max(end - anyio.current_time(), within / 4)

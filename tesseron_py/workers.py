@@ -214,6 +214,7 @@ class Workers:
         self._started = 0
         self._idle: list[_Thread] = []
         self._queue: deque[Callable[[], None]] = deque()
+        self._when_idle: list[Callable[[], None]] = []
         self._abandoned = 0
 
     @property
@@ -225,6 +226,16 @@ class Workers:
     def abandoned(self) -> int:
         """How many functions go on although their call was given up."""
         return self._abandoned
+
+    async def idle(self) -> None:
+        """Wait until no function runs, abandoned ones included."""
+        event = anyio.Event()
+        call_loop = loop_caller()
+        with self._lock:
+            if not self._busy:
+                return
+            self._when_idle.append(lambda: call_loop(event.set))
+        await event.wait()
 
     async def run(self, fn: Callable[[_Job[T]], T], *, name: str = "a handler") -> T:
         """Call `fn(bridge)` in a thread, with the caller's context variables, and wait for it.
@@ -284,11 +295,14 @@ class Workers:
     def _give_slot(self) -> None:
         with self._lock:
             if self._queue:
-                grant = self._queue.popleft()
+                calls = [self._queue.popleft()]
             else:
                 self._busy -= 1
-                return
-        grant()
+                calls = []
+                if not self._busy:
+                    calls, self._when_idle = self._when_idle, []
+        for call in calls:
+            call()
 
     def _hand_over(self, job: _Job[Any]) -> None:
         if self._dispatch is not None:

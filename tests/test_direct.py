@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tesseron_py import Limits, Tesseron
+from tesseron_py import Limits, SyncContext, Tesseron
 from tesseron_py.direct import AppEndpoint, DirectServer, endpoint_limits
 from tesseron_py.invocation import Done
 from tesseron_py.mcp.provider import Caller, Client, ClientCapabilities, ToolOutput
@@ -108,6 +109,44 @@ async def test_closing_leaves_the_lifespan_even_if_that_takes_its_time() -> None
     assert seen == ["left"]
     with pytest.raises(RuntimeError, match="not open"):
         server.home.start(anyio.sleep_forever)
+
+
+async def test_handlers_have_ended_before_the_lifespan_that_they_use_is_left() -> None:
+    seen: list[str] = []
+    started = [threading.Event(), anyio.Event()]
+
+    @asynccontextmanager
+    async def lifespan(app: Tesseron) -> AsyncIterator[None]:
+        yield
+        seen.append("lifespan left")
+
+    app = Tesseron("shop", lifespan=lifespan)
+
+    @app.action
+    def in_thread(ctx: SyncContext) -> None:
+        started[0].set()
+        while not ctx.cancelled:
+            threading.Event().wait(0.005)
+        seen.append("thread ended")
+
+    @app.action
+    async def in_loop() -> None:
+        try:
+            started[1].set()
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(started[0].wait)
+            seen.append("handler ended")
+
+    server = DirectServer(app)
+    await server.ready()
+    server.call_tool("in_thread", {}, caller())
+    server.call_tool("in_loop", {}, caller())
+    await started[1].wait()  # type: ignore[misc]
+    await server.aclose()
+    assert sorted(seen[:2]) == ["handler ended", "thread ended"]
+    assert seen[2:] == ["lifespan left"]
 
 
 async def test_handlers_see_the_context_the_server_was_made_in_not_the_first_requests() -> None:

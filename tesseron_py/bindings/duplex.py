@@ -17,6 +17,7 @@ import anyio
 
 from .channel import Closed
 from .loopback import send_at_once
+from .readable import Readable
 
 CHUNK = 65536
 """Bytes one read takes at most."""
@@ -43,6 +44,7 @@ class Duplex:
     def __init__(self, sock: socket.socket, *, stall: float = STALL) -> None:
         sock.setblocking(False)
         self._sock = sock
+        self._readable = Readable(sock)
         self._stall = stall
         self._sealed: Closed | None = None
         self._closed: Closed | None = None
@@ -80,7 +82,7 @@ class Duplex:
                     if (self._rest or self._notice) and self._writer is None:
                         await self._flush_until_readable()
                     else:
-                        await anyio.wait_readable(self._sock)
+                        await self._readable.wait()
                 except anyio.ClosedResourceError:
                     pass  # woken by `close` or `expel`
                 if self._expelled is not None:
@@ -108,6 +110,7 @@ class Duplex:
             # Registering the descriptor while the other task has not left would lose this registration: anyio's
             # waiters on asyncio clean up by descriptor, not by waiter. For the same reason `_let_go` waits for them.
             self._expelled = expelled = anyio.Event()
+            self._readable.interrupt()
             anyio.notify_closing(self._sock)
             await expelled.wait()
 
@@ -201,6 +204,7 @@ class Duplex:
             self._rest, self._notice = NOTHING, b""
             self.seal(why)
             self._wake_turns()
+            self._readable.interrupt()
             anyio.notify_closing(self._sock)
             self._let_go()
 
@@ -319,7 +323,7 @@ class Duplex:
         async with anyio.create_task_group() as group:
             group.start_soon(self._flush_aside)
             try:
-                await anyio.wait_readable(self._sock)
+                await self._readable.wait()
             except anyio.ClosedResourceError:
                 pass
             group.cancel_scope.cancel()

@@ -21,6 +21,18 @@ def parse(text: str) -> tuple[str, int]:
     return host or "127.0.0.1", int(port)
 
 
+def port(text: str) -> int:
+    """A port on a command line; 0 lets the system choose one.
+
+    Raises:
+        ValueError: It is none.
+    """
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError(f"a port is 0 to 65535, not {number}")
+    return number
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches `host`."""
     if host == "localhost":

@@ -23,7 +23,7 @@ from .failure import Failure
 
 COMMANDS: Final = {
     "demo": "see it work: a todo app, a gateway and an agent in this terminal, and you are asked",
-    "run": "serve an app and print its claim code",
+    "run": "serve an app and print where it listens",
     "gateway": "the MCP server that stands between agents and running apps",
     "mcp": "serve one app directly as an MCP server",
     "agent": "be an agent: call tools and answer questions from a script",

@@ -51,18 +51,16 @@ def run(options: argparse.Namespace) -> int:
         return 0
 
     check_stdio_options(options)
-    problem: list[BaseException] = []
 
     def load() -> Tesseron:
-        try:
-            with ended_by_signals():
-                return load_app(options.app)
-        except BaseException as error:
-            problem.append(error)
-            raise
+        with ended_by_signals():
+            return load_app(options.app)
 
     # The app is loaded when the first request needs it: clients give up before a slow import is over.
-    anyio.run(serve_stdio, DirectServer(load, confirm_form=options.confirm_form))
-    if problem and isinstance(problem[0], Failure):
-        raise problem[0]
+    server = DirectServer(load, confirm_form=options.confirm_form)
+    anyio.run(serve_stdio, server)
+    if isinstance(server.problem, Failure):
+        raise server.problem
+    if isinstance(server.problem, Exception):
+        raise Failure(f"{options.app} did not start: {type(server.problem).__name__}: {server.problem}")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from .address import port
 from .failure import Failure
 
 
@@ -11,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("app", metavar="MODULE:APP", help="the app, like shop.main:app, or shop.main:make_app()")
     parser.add_argument("--uds", action="store_true", help="listen on a Unix socket instead of a WebSocket")
-    parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1; by default the system chooses one")
+    parser.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1; by default the system chooses one")
     parser.add_argument(
         "--plain", action="store_true", help="leave the claim code to the first gateway that finds the app"
     )

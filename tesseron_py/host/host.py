@@ -146,10 +146,11 @@ class Host(AbstractAsyncContextManager["Host"]):
         if self._manifest is not None:
             self._manifest.remove()
         with anyio.CancelScope(shield=True):
+            after = None
             if self._session is not None:
                 await self._session.aclose()
-            with anyio.move_on_after(grace):
-                await self._lifespan.leave()
+                after = self._session.settled
+            grace = await self._lifespan.leave(within=grace, after=after)
             await self._home.aclose(grace=grace)
             self.events.end()
 

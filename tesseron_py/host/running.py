@@ -162,9 +162,7 @@ class RunningCall:
                 raise
             # Nobody cancelled this call: the handler's own doing.
             error = ActionError(f"The action {self._action.name!r} cancelled itself")
-        except KeyboardInterrupt:
-            raise
-        except BaseException as problem:
+        except BaseException as problem:  # an exit of the handler's own is its error, and ends nothing else
             error = self._session.error_of(f"The action {self._action.name!r}", problem)
         if self.over:
             return

@@ -130,6 +130,9 @@ class Session:
         self._waiting: deque[Request] | None = deque()
         self._failure: HandshakeFailure | None = None
         self._calls: dict[str, RunningCall] = {}
+        self._handlers: set[RunningCall] = set()
+        self._settled = anyio.Event()
+        self._ended = anyio.Event()
         self._reads: set[anyio.CancelScope] = set()
         self._subscriptions = Subscriptions(self, app.limits.closing)
         self._changed: set[str] = set()
@@ -183,10 +186,19 @@ class Session:
         with anyio.CancelScope(shield=True):
             await self._channel.aclose()
         await self._subscriptions.aclose()
+        self._ended.set()
 
     async def aclose(self) -> None:
         """Close the connection; `run` returns."""
         await self._channel.aclose()
+
+    async def settled(self) -> None:
+        """Wait until the connection has ended and every handler has returned, `def` ones in their threads included."""
+        await self._ended.wait()
+        while self._handlers:
+            self._settled = anyio.Event()
+            await self._settled.wait()
+        await self.workers.idle()
 
     def _hello_params(self) -> dict[str, Any]:
         app = self._app
@@ -340,7 +352,16 @@ class Session:
             capabilities=Capabilities.from_wire(caller.get("capabilities")) if isinstance(caller, dict) else None,
         )
         self._calls[id] = call
-        call.task = self.home.start(call.run, name=name)
+        self._handlers.add(call)
+        call.task = self.home.start(self._run, call, name=name)
+
+    async def _run(self, call: RunningCall) -> None:
+        try:
+            await call.run()
+        finally:
+            self._handlers.discard(call)
+            if not self._handlers:
+                self._settled.set()
 
     def forget_call(self, call: RunningCall) -> None:
         """The call is over; its id is free."""

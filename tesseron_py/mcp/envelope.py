@@ -6,6 +6,7 @@ raise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeGuard
@@ -67,6 +68,24 @@ class Invalid:
 
 
 Incoming: TypeAlias = Request | Notification | Answer | Invalid
+
+
+_ID = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\\\]{0,100}")'
+_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\s*,")
+# The one brace at the end closes the message, so what stands before it is a member of the message itself.
+_LAST = re.compile(rb"[,}\]\"0-9a-z]\s*,\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
+def id_at_an_edge(head: bytes, tail: bytes) -> Id | None:
+    """The id of a message of which only both ends are known, where it stands there for certain."""
+    found = _FIRST.match(head) or _LAST.search(tail)
+    if found is None:
+        return None
+    try:
+        id = decode(found[1])
+    except ValueError:
+        return None
+    return id if is_id(id) else None
 
 
 def parse(text: str | bytes) -> Incoming:

@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import anyio
@@ -26,38 +27,59 @@ from anyio.lowlevel import checkpoint
 CHUNK: Final = 64 * 1024
 
 
+EDGE: Final = 256
+"""Bytes at both ends of a line that is too long which are kept, since they may say whom to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """In place of a line that is too long: how it began and how it ended."""
+
+    head: bytes = b""
+    tail: bytes = b""
+
+
 class LineTooLong(ValueError):
-    """A line is above the limit; it was skipped, and the next can be read."""
+    """A line is above the limit; it was skipped, and the next can be read. `line` is what is left of it."""
+
+    def __init__(self, message: str, line: TooLong | None = None) -> None:
+        super().__init__(message)
+        self.line: TooLong = line if line is not None else TooLong()
 
 
 class LineSplitter:
     """Cuts bytes into lines at the byte `\\n` and nowhere else, within a bounded memory.
 
     Args:
-        limit: Bytes one line may have. Of a longer one nothing is kept but that it was there.
+        limit: Bytes one line may have. Of a longer one only its ends are kept.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
+        self._tail = b""
 
-    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
-        """The lines that end within `chunk`, without their end; `None` for one that is too long."""
+    def feed(self, chunk: bytes) -> Iterator[bytes | TooLong]:
+        """The lines that end within `chunk`, without their end."""
         *ends, rest = chunk.split(b"\n")
         for part in ends:
             self._take(part)
-            too_long = self._size > self._limit
-            line, self._parts, self._size = b"".join(self._parts), [], 0
-            yield None if too_long else line
+            line, too_long = b"".join(self._parts), self._size > self._limit
+            yield TooLong(line, self._tail) if too_long else line
+            self._parts, self._size, self._tail = [], 0, b""
         self._take(rest)
 
     def _take(self, part: bytes) -> None:
+        skipping = self._size > self._limit
         self._size += len(part)
-        if self._size > self._limit:
-            self._parts.clear()
-        elif part:
+        if not skipping and part:
             self._parts.append(part)
+        if self._size > self._limit:
+            if not skipping:
+                whole = b"".join(self._parts)
+                self._parts, part = [whole[:EDGE]], whole
+            self._tail = (self._tail + part[-EDGE:])[-EDGE:]
 
 
 class _Source(Protocol):
@@ -88,7 +110,7 @@ class StandardLines:
         self._sink: _Sink = _polled_sink(outgoing) if sys.platform != "win32" else _CopiedSink(outgoing)
         self._splitter = LineSplitter(limit)
         self.limit = limit
-        self._lines: deque[bytes | None] = deque()
+        self._lines: deque[bytes | TooLong] = deque()
 
     async def receive(self) -> bytes:
         """The next line, as it came.
@@ -103,8 +125,8 @@ class StandardLines:
                 raise EOFError("standard input has ended")
             self._lines.extend(self._splitter.feed(chunk))
         line = self._lines.popleft()
-        if line is None:
-            raise LineTooLong(f"the line is longer than {self.limit} bytes; it was skipped")
+        if isinstance(line, TooLong):
+            raise LineTooLong(f"the line is longer than {self.limit} bytes; it was skipped", line)
         return line
 
     async def send(self, text: str) -> None:
@@ -137,7 +159,8 @@ def own_standard_streams() -> Iterator[tuple[int, int]]:
     incoming, outgoing = _copy_of(0), _copy_of(1)
     empty = os.open(os.devnull, os.O_RDWR)
     try:
-        os.dup2(2, 1)  # of a process without a standard error, `empty` has become number 2
+        # Started without a standard error, something else has its number by now, such as the event loop's own.
+        os.dup2(2 if sys.__stderr__ is not None else empty, 1)
         os.dup2(empty, 0)
         _flush()
         with _printing_anything():

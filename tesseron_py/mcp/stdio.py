@@ -17,7 +17,7 @@ from ..home import Home
 from ..web.asgi import Gone
 from ..web.guard import LOCAL
 from .changes import Changes
-from .envelope import Answer, Invalid, Notification, Request, parse
+from .envelope import Answer, Invalid, Notification, Request, id_at_an_edge, parse
 from .exchange import Exchange
 from .legacy import LegacySession
 from .limits import EndpointLimits
@@ -246,7 +246,11 @@ class _Server:
             try:
                 line = await self._lines.receive()
             except LineTooLong as error:
-                await self._say(Invalid(INVALID_REQUEST, f"Invalid request: {error}", None).reply())
+                await self._say(
+                    Invalid(
+                        INVALID_REQUEST, f"Invalid request: {error}", id_at_an_edge(error.line.head, error.line.tail)
+                    ).reply()
+                )
                 continue
             except self._closed as error:
                 logger.debug("The client's input has ended: %s", error)

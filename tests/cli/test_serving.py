@@ -93,7 +93,8 @@ def ended(process: subprocess.Popen[str], given: str = "") -> tuple[int, str, st
         (["mcp"], 2, "MODULE:APP"),
         (["run", "shop_app:not_an_app"], 2, "is a int"),
         (["run", "lifespan_app:app"], 1, "no database"),
-        (["run", "shop_app:app", "--port", "x"], 2, "invalid int"),
+        (["run", "shop_app:app", "--port", "x"], 2, "invalid port"),
+        (["run", "shop_app:app", "--port", "99999"], 2, "invalid port"),
     ],
 )  # fmt: skip
 def test_a_wrong_command_line_says_what_and_how_to_mend_it(
@@ -127,7 +128,11 @@ def exchange(process: subprocess.Popen[str], message: dict[str, Any]) -> dict[st
 
 
 def test_an_app_that_cannot_be_loaded_on_stdio_answers_and_ends_with_the_reason(shop: Path) -> None:
-    for target, says in (("broken_app:app", "ZeroDivisionError"), ("shop_app:nope", "there is no 'nope'")):
+    for target, says in (
+        ("broken_app:app", "ZeroDivisionError"),
+        ("shop_app:nope", "there is no 'nope'"),
+        ("lifespan_app:app", "no database"),
+    ):
         process = command(shop, "mcp", target)
         assert exchange(process, INITIALIZE)["result"]["serverInfo"]["name"] == "tesseron-py"
         refused = exchange(process, LIST_TOOLS)["error"]

@@ -255,6 +255,7 @@ async def test_errors_out_of_a_handler_keep_their_code_message_and_data(caplog: 
     app.action("value").handler(raising(ValueError("no such sku")))
     app.action("blank").handler(raising(KeyError()))
     app.action("leave").handler(raising(SystemExit(2)))
+    app.action("interrupt").handler(raising(KeyboardInterrupt()))
     app.action("grouped").handler(grouped)
     async with serving(app) as gateway:
         assert error_of(await gateway.call("locked")) == (-32005, "Cart is locked", {"cart": "c-7"})
@@ -262,6 +263,7 @@ async def test_errors_out_of_a_handler_keep_their_code_message_and_data(caplog: 
         assert error_of(await gateway.call("value")) == (-32005, "no such sku", None)
         assert error_of(await gateway.call("blank")) == (-32005, "KeyError", None)
         assert error_of(await gateway.call("leave")) == (-32005, "2", None)
+        assert error_of(await gateway.call("interrupt")) == (-32005, "KeyboardInterrupt", None)
         assert error_of(await gateway.call("grouped")) == (-32005, "from a group", [1])
     assert "ValueError: no such sku" in caplog.text
 

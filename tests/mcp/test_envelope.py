@@ -16,6 +16,7 @@ from tesseron_py.mcp.envelope import (
     Notification,
     Request,
     error_text,
+    id_at_an_edge,
     notification_text,
     parse,
     request_text,
@@ -151,3 +152,21 @@ def test_any_object_is_one_kind_of_message(members: dict[str, Any]) -> None:
         assert "id" not in members
     else:
         assert "method" not in members
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "id"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"', b'xxx"}}', 7),
+        (b'{ "id" : "a-1", "jsonrpc":"2.0"', b"", "a-1"),
+        (b'{"method":"x","params":{"id":5,"a":"', b'xxx"},"jsonrpc":"2.0","id":9}', 9),
+        (b'{"method":"x","params":{"a":"', b'xxx"},"id":"b","jsonrpc":"2.0"}\n', "b"),
+        (b'{"method":"x","params":{"id":5,', b'xxx","id":5}}', None),
+        (b'{"params":{"a":"', b'xxx"', None),
+        (b'{"jsonrpc":"2.0","id":null,"method":"x"', b"}", None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"x"', b"}", None),
+        (b"", b"", None),
+    ],
+)
+def test_field_61_an_id_is_found_at_the_edges_of_a_message_that_is_too_long(head: bytes, tail: bytes, id: Any) -> None:
+    assert id_at_an_edge(head, tail) == id

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tesseron_py.mcp import pipes
-from tesseron_py.mcp.pipes import LineSplitter, LineTooLong, StandardLines
+from tesseron_py.mcp.pipes import EDGE, LineSplitter, LineTooLong, StandardLines, TooLong
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="descriptors are polled elsewhere")
 
 
-def split(data: bytes, *, limit: int = 100, piece: int = 1000) -> list[bytes | None]:
+def split(data: bytes, *, limit: int = 100, piece: int = 1000) -> list[bytes | TooLong]:
     splitter = LineSplitter(limit)
     return [line for i in range(0, len(data), piece) for line in splitter.feed(data[i : i + piece])]
 
@@ -31,15 +31,15 @@ def test_lines_end_at_the_byte_and_nowhere_else() -> None:
 
 @pytest.mark.parametrize("piece", [1, 3, 1000])
 def test_a_line_that_is_too_long_costs_itself_alone(piece: int) -> None:
-    assert split(b"12345\n123456\n1\n", limit=5, piece=piece) == [b"12345", None, b"1"]
+    assert split(b"12345\n123456\n1\n", limit=5, piece=piece) == [b"12345", TooLong(b"123456", b"123456"), b"1"]
 
 
 def test_a_line_without_end_takes_no_memory() -> None:
     splitter = LineSplitter(10)
     for _ in range(1000):
         assert list(splitter.feed(b"x" * 1000)) == []
-    assert sum(len(part) for part in splitter._parts) == 0
-    assert list(splitter.feed(b"\nok\n")) == [None, b"ok"]
+    assert sum(len(part) for part in splitter._parts) == EDGE
+    assert list(splitter.feed(b"y\nok\n")) == [TooLong(b"x" * EDGE, b"x" * (EDGE - 1) + b"y"), b"ok"]
 
 
 @given(st.lists(st.binary().map(lambda line: line.replace(b"\n", b""))), st.integers(1, 20))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal, TypeAlias
@@ -48,6 +49,19 @@ async def lifespan(app: Tesseron) -> AsyncIterator[dict[str, str]]:
 
 
 app = Tesseron("depot", "The depot", description="Ships orders, and asks first.", version="7.1", lifespan=lifespan)
+
+
+@asynccontextmanager
+async def endless_lifespan(app: Tesseron) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep_forever()
+
+
+stuck = Tesseron("stuck", lifespan=endless_lifespan)
+"""An app whose lifespan does not end."""
 
 hasty = Tesseron("hasty", limits=Limits(question=0.2))
 """An app whose questions wait for a fifth of a second."""
@@ -146,13 +160,19 @@ async def unaskable(how: Literal["elicit", "ask"], ctx: Context) -> str:
         return f"raises {type(error).__name__} {error.code}"
 
 
+refused: Counter[str] = Counter()
+
+
 @app.action
-async def crowd(count: int, how: How, ctx: Context) -> list[str]:
-    """Ask many questions at once."""
+async def crowd(count: int, how: How, ctx: Context, tag: str = "") -> list[str]:
+    """Ask many questions at once, and note how many of the tag's are refused."""
     learnt = [""] * count
 
     async def one(number: int) -> None:
         learnt[number] = await outcome(how, ctx)
+        if learnt[number].startswith("raises"):
+            refused[tag] += 1
+            journal.note(f"{tag}: {refused[tag]} refused")
 
     async with anyio.create_task_group() as group:
         for number in range(count):
@@ -295,6 +315,9 @@ async def stubborn(tag: str) -> None:
     journal.note(f"{tag}: goes on")
     with anyio.CancelScope(shield=True):
         await anyio.sleep_forever()
+
+
+stuck.add(stubborn)
 
 
 @app.action("stubbornSync").timeout(None)

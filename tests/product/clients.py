@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import Any, Protocol, TypeAlias
 
 import anyio
+import httpx2
 from mcp import Client as OfficialClient
 from mcp import MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -121,10 +122,14 @@ class Changes:
 
 
 @asynccontextmanager
-async def _transport(address: Address, env: Mapping[str, str] | None = None) -> AsyncIterator[Any]:
+async def _transport(
+    address: Address, env: Mapping[str, str] | None = None, token: str | None = None
+) -> AsyncIterator[Any]:
     """The official transport to a server; what a process says on standard error must hold no traceback."""
     if isinstance(address, str):
-        yield streamable_http_client(address)
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as http:
+            yield streamable_http_client(address, http_client=http)
         return
     command, *arguments = address
     parameters = StdioServerParameters(command=command, args=arguments, env=environment(env), cwd=ROOT)
@@ -176,6 +181,7 @@ async def official(
     mode: str = "legacy",
     elicitation: bool = True,
     sampling: str | None = None,
+    token: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[_Official]:
     """The client of `mcp` 2.3.
@@ -185,6 +191,7 @@ async def official(
         mode: `legacy`, or `auto`, which looks for the modern era first.
         elicitation: Whether it has somebody to ask, and so declares it.
         sampling: What its model says; without it, it has none.
+        token: What it sends as its bearer token.
         env: Variables for a server that it starts.
     """
 
@@ -213,7 +220,7 @@ async def official(
             case ToolListChangedNotification():
                 connected.changes.put.send_nowait("tools")
 
-    async with _transport(address, env) as transport:
+    async with _transport(address, env, token) as transport:
         client = OfficialClient(
             transport,
             mode=mode,
@@ -394,8 +401,10 @@ async def old(
     """
     given = {"address": address, "elicitation": elicitation, "cwd": str(ROOT)}
     command = [str(OLD_PYTHON), str(DRIVER), json.dumps(given)]
+    # Measuring once more what other clients run of a server has its price: the start of each process takes longer.
+    variables = {name: value for name, value in environment(env).items() if not name.startswith("COVERAGE_")}
     with TemporaryFile("w+", encoding="utf-8") as errors:
-        async with await anyio.open_process(command, stderr=errors, env=environment(env)) as process:
+        async with await anyio.open_process(command, stderr=errors, env=variables) as process:
             client = _Old(process)
             ready = anyio.Event()
             with closing(client.changes):

@@ -9,7 +9,7 @@ import json
 import queue
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from types import TracebackType
@@ -29,10 +29,17 @@ CAPABILITIES = {"streaming": True, "subscriptions": True, "sampling": False, "el
 
 
 class Pipe:
-    """A server on its standard streams. Every line it writes must be a JSON-RPC message, or reading fails."""
+    """A server on its standard streams. Every line it writes must be a JSON-RPC message, or reading fails.
 
-    def __init__(self, target: str, env: Mapping[str, str] | None = None, *options: str) -> None:
-        self.server = Server(mcp_command(target, *options), env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    Args:
+        target: The app.
+        env: Variables for the server.
+        through: A command line that ends in running the one which follows it.
+    """
+
+    def __init__(self, target: str, env: Mapping[str, str] | None = None, *, through: Sequence[str] = ()) -> None:
+        command = [*through, *mcp_command(target)]
+        self.server = Server(command, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lines: list[bytes] = []
         self._arrived: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._others: list[dict[str, Any]] = []

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from .clients import Address, Client, official
-from .conftest import AUTO, FOREIGN, OFFICIAL, OLD, Kind, of_kind
+from .conftest import AUTO, FOREIGN, OFFICIAL, OLD, of_kind
 from .person import CANCEL, DECLINE, YES, accept
 from .processes import PATIENCE
 
@@ -191,9 +191,8 @@ async def test_field_64_a_call_is_cancelled_and_the_next_works(client: Client) -
 
 
 @of_kind(*OFFICIAL)
-async def test_a_model_is_asked(kind: Kind, address: Address) -> None:
-    async with official(address, sampling="hello") as client:
-        assert (await client.call("say")).text == "hello (20)"
-    async with official(address) as client:
-        refused = await client.call("say")
-        assert (refused.is_error, refused.structured) == (True, {"code": -32006})
+async def test_a_model_is_asked_if_there_is_one(client: Client, address: Address) -> None:
+    refused = await client.call("say")
+    assert (refused.is_error, refused.structured) == (True, {"code": -32006})
+    async with official(address, sampling="hello") as able:
+        assert (await able.call("say")).text == "hello (20)"

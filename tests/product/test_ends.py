@@ -22,6 +22,7 @@ from .raw import Http, Pipe, gateway
 
 pytestmark = FOREIGN
 
+STUCK = "tests.product.app:stuck"
 BUSY = ["outcome", "outcomeSync", "linger", "stubborn", "stubbornSync"]
 """What runs when the end comes: two actions ask the person, one heeds its cancellation, two do not."""
 
@@ -74,7 +75,7 @@ def lived_through(tool: str, journal: Path) -> None:
     assert "lifespan: left" in entries, entries
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, None], ids=["SIGTERM", "SIGINT", "end of input"])
+@pytest.mark.parametrize("how", [signal.SIGTERM, None], ids=["SIGTERM", "end of input"])
 @pytest.mark.parametrize("tool", BUSY)
 def test_a_server_on_stdio_ends(tool: str, how: signal.Signals | None, journal: Path) -> None:
     with on_stdio(tool, journal) as pipe:
@@ -119,9 +120,8 @@ def test_a_server_over_http_ends_with_many_clients_in_the_middle_of_prompts() ->
             call.close()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("tool", BUSY)
-def test_an_app_that_a_gateway_is_calling_ends(tool: str, how: signal.Signals, journal: Path) -> None:
+def test_an_app_that_a_gateway_is_calling_ends(tool: str, journal: Path) -> None:
     with Server([TESSERON, "run", APP], {"DEPOT_JOURNAL": str(journal)}) as server:
         with gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer:
             assert peer.app["id"] == "depot"
@@ -130,22 +130,50 @@ def test_an_app_that_a_gateway_is_calling_ends(tool: str, how: signal.Signals, j
                 assert peer.next()["method"] == "elicitation/request"
             else:
                 wait_written(journal, "t: goes on", PATIENCE)
-            ended_well(server, how)
+            ended_well(server, signal.SIGTERM)
             with pytest.raises(ConnectionClosed):
                 peer.next()
         lived_through(tool, journal)
 
 
+def test_servers_end_although_neither_a_handler_nor_the_lifespan_does(journal: Path) -> None:
+    env = {"DEPOT_JOURNAL": str(journal)}
+    with Pipe(STUCK, env) as pipe:
+        pipe.open()
+        pipe.call("stubborn", tag="stdio")
+        wait_written(journal, "stdio: goes on", PATIENCE)
+        ended_well(pipe.server, signal.SIGTERM)
+    with http_server(STUCK, env=env) as (url, server), closing(Http(url).call("stubborn", tag="http")):
+        wait_written(journal, "http: goes on", PATIENCE)
+        ended_well(server, signal.SIGTERM)
+    with (
+        Server([TESSERON, "run", STUCK], env) as server,
+        gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer,
+    ):
+        peer.call("stubborn", tag="run")
+        wait_written(journal, "run: goes on", PATIENCE)
+        ended_well(server, signal.SIGTERM)
+
+
+def test_servers_end_on_ctrl_c_too(journal: Path) -> None:
+    with on_stdio("outcome", journal) as pipe:
+        ended_well(pipe.server, signal.SIGINT)
+    with http_server(APP) as (url, server), closing(Http(url).call("outcome", how="confirm")) as call:
+        assert next(call.events())["method"] == "elicitation/create"
+        ended_well(server, signal.SIGINT)
+    with Server([TESSERON, "run", APP]) as server, gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer:
+        peer.call("outcome", how="confirm")
+        assert peer.next()["method"] == "elicitation/request"
+        ended_well(server, signal.SIGINT)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_servers_with_nothing_to_do_end(how: signal.Signals) -> None:
-    with http_server(APP) as (_, server):
-        ended_well(server, how)
-    with Server([TESSERON, "run", APP]) as server:
-        server.wait_line("listens on")
-        ended_well(server, how)
-    with Pipe(APP) as pipe:
+    with http_server(APP) as (_, server), Server([TESSERON, "run", APP]) as app, Pipe(APP) as pipe:
+        app.wait_line("listens on")
         pipe.open()
-        ended_well(pipe.server, how)
+        for each in (server, app, pipe.server):
+            ended_well(each, how)
 
 
 # The end of a client, or of a gateway

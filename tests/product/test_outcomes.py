@@ -18,7 +18,7 @@ import pytest
 from anyio.abc import TaskGroup
 
 from .clients import Address, Client
-from .conftest import BY_HAND, FOREIGN, OLD, Kind, of_kind
+from .conftest import BY_HAND, FOREIGN, OFFICIAL, OLD, Kind, of_kind
 from .journal import written
 from .person import CANCEL, DECLINE, ERROR, YES, Reply, accept
 from .processes import PATIENCE, http_server, mcp_command
@@ -162,6 +162,25 @@ async def test_the_33rd_open_prompt_fails_at_once(
         assert sorted(learnt) == sorted([fits] * 32 + [refused])
         assert len(client.person.prompts) == 32
         assert (await client.call("outcome", {"how": how})).text == fits
+
+
+@of_kind(*OFFICIAL)
+async def test_the_33rd_open_prompt_of_a_session_fails_whatever_call_asks(client: Client) -> None:
+    learnt: list[str] = []
+    tag = str(uuid4())
+
+    async def call() -> None:
+        learnt.extend((await client.call("crowd", {"how": "elicit", "count": 20, "tag": tag})).value)
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            group.start_soon(call)
+            prompts = [await client.person.prompt() for _ in range(32)]
+            assert (await client.call("until", {"entry": f"{tag}: 8 refused"})).value is True
+            for prompt in prompts:
+                prompt.answer(accept(**ORDER))
+    assert sorted(learnt) == sorted([GOT] * 32 + ["raises TooManyPrompts"] * 8)
 
 
 # Answers that no client gives by itself

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from .clients import Address, Client
-from .conftest import APP, FOREIGN, Kind
+from .conftest import APP, FOREIGN, OFFICIAL, OLD, Kind, of_kind
 from .person import YES, accept
 from .processes import PATIENCE, http_server, mcp_command
 from .raw import Pipe
@@ -42,6 +42,17 @@ def test_field_80_what_is_printed_goes_to_standard_error() -> None:
             assert f"noise: {noise}" in pipe.server.errors
 
 
+def test_field_80_what_is_printed_goes_nowhere_without_a_standard_error() -> None:
+    with Pipe(NOISY, through=["sh", "-c", 'exec "$0" "$@" 2>&-']) as pipe:
+        pipe.open()
+        id = pipe.call("shout")
+        pipe.send(id=pipe.said("elicitation/create")["id"], result={"action": "decline"})
+        assert pipe.response(id)["result"]["content"][0]["text"] == "loud enough: False"
+        pipe.close()
+        pipe.server.end(None)
+
+
+@of_kind(OFFICIAL[0], OLD)
 async def test_field_80_a_client_is_not_disturbed(kind: Kind) -> None:
     with anyio.fail_after(PATIENCE):
         async with kind.connect(mcp_command(NOISY)) as client:
