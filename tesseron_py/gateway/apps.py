@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 
-from ..bindings.channel import Channel, Closed, TooLarge, check_size
+from ..bindings.channel import Channel, Closed, TooLarge, Unsure, check_size
 from ..errors import (
     ActionTimeout,
     ElicitationNotAvailable,
@@ -173,6 +173,10 @@ class ConnectedApp:
         """Whether it has said hello and its connection stands."""
         return self.info is not None and not self._closing
 
+    def has_answer(self) -> bool:
+        """Whether the app has shown that the answer to its hello came; where answers do not get lost, it has."""
+        return not isinstance(self._channel, Unsure) or self._channel.used
+
     # Its life
 
     async def run(self) -> None:
@@ -201,13 +205,22 @@ class ConnectedApp:
         self._closing = True
         self._outbox_wakes.set()
 
+    @property
+    def _name(self) -> str:
+        return self.info.name if self.info is not None else "the app"
+
     def _end(self, reason: str) -> None:
+        if self.ended.is_set():
+            return
         self._closing = True
         self._outbox_wakes.set()
-        name = self.info.name if self.info is not None else "the app"
+        self.ended.set()
+        name = self._name
         if self._calls:
             calls = "1 call" if len(self._calls) == 1 else f"{len(self._calls)} calls"
             logger.warning("The connection to %s ended with %s under way: %s", name, calls, reason)
+        else:
+            logger.info("The connection to %s ended: %s", name, reason)
         for call in list(self._calls.values()):
             call.invocation.lose(f"The connection to {name} ended while it ran the action ({reason})")
         self._peer.close(TransportClosed(f"The connection to {name} is closed"))
@@ -217,7 +230,6 @@ class ConnectedApp:
         if self.info is not None:
             self._register.left(self)
         self.greeted.set()
-        self.ended.set()
 
     async def _write(self) -> None:
         try:
@@ -240,9 +252,11 @@ class ConnectedApp:
         if text is None or self._closing:
             return
         if len(self._outbox) >= 2 * MAX_OUTBOX or self._outbox_bytes + len(text) > MAX_OUTBOX_BYTES:
-            logger.warning("%d messages wait for an app that does not read; it is dropped", len(self._outbox))
+            waiting = len(self._outbox)
+            logger.warning("%d messages wait for %s, which does not read; it is dropped", waiting, self._name)
             self._outbox.clear()
-            self.close()
+            self._end("it does not read")
+            self._home.start(self._channel.aclose, name="drop of an app")
             return
         self._outbox.append(text)
         self._outbox_bytes += len(text)
@@ -478,7 +492,7 @@ class ConnectedApp:
         """Have an invocation fail that the app leaves unanswered; `give_up` tells the app."""
         if seconds is None:
             return None
-        name = self.info.name if self.info is not None else "the app"
+        name = self._name
 
         def late() -> None:
             message = f"{name} has not answered {what} within {seconds + SLACK:g} s"

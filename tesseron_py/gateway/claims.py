@@ -15,7 +15,6 @@ from typing import Final
 
 from .. import directory
 from .entries import AppInfo
-from .instances import is_alive
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -117,7 +116,7 @@ class Breadcrumbs:
         breadcrumb = _read(path)
         if breadcrumb is None or breadcrumb.code != code or breadcrumb.gateway_pid == os.getpid():
             return None
-        if is_alive(breadcrumb.gateway_pid):
+        if directory.is_alive(breadcrumb.gateway_pid):
             return breadcrumb
         _unlink(path)
         return None
@@ -130,7 +129,7 @@ class Breadcrumbs:
             return
         for path in paths:
             breadcrumb = _read(path)
-            if breadcrumb is not None and not is_alive(breadcrumb.gateway_pid):
+            if breadcrumb is not None and not directory.is_alive(breadcrumb.gateway_pid):
                 _unlink(path)
 
 

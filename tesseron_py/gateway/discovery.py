@@ -14,7 +14,7 @@ from typing import Final, Literal
 import anyio
 
 from .. import directory
-from .instances import Instance, is_alive, read_instance
+from .instances import Instance, read_instance
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -66,7 +66,7 @@ class Discovery:
                 instance = read_instance(file, kind)
                 if instance is None:
                     self._complain(file)
-                elif instance.pid is not None and not is_alive(instance.pid):
+                elif instance.pid is not None and not directory.is_alive(instance.pid):
                     logger.info("The manifest %s is of a process that is gone; it is removed", file.name)
                     _remove(file)
                 else:

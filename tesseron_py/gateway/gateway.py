@@ -107,7 +107,7 @@ class Gateway(AppProvider):
 
     def welcome(self, app: ConnectedApp, greeting: Greeting) -> Welcome:
         if greeting.session_id is not None:
-            welcome = self._sessions.resume(greeting)
+            welcome = self._sessions.resume(greeting, is_known=app.has_answer)
             for other in self._apps:
                 if other.welcome is not None and other.welcome.session_id == welcome.session_id:
                     other.close()  # the connection before, whose end was not seen yet

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -122,16 +121,3 @@ def _minted(value: object) -> Minted | None:
 
 def _milliseconds(value: object) -> int:
     return value if type(value) is int and value > 0 else 0
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process of that number runs; another user's counts."""
-    if sys.platform == "win32":  # os.kill would end it there
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True

@@ -105,15 +105,19 @@ class AppProvider:
         self.tell_changed()
 
     def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None:
-        self._tell(ToolsChanged() if what == "actions" else ResourcesChanged())
+        """An app's list has changed: whoever sees it is told."""
+        for client in self._clients_of(app):
+            client.on_change(ToolsChanged() if what == "actions" else ResourcesChanged())
 
     def logged(self, app: ConnectedApp, entry: Log) -> None:
         """An app logged something outside of any call: its owner's clients hear of it; of an unclaimed one nobody."""
-        if app.info is None or app.principal is None:
+        if app.info is None:
             return
-        for client in list(self._clients):
-            if app.principal in (EVERYBODY, client.principal):
-                client.on_change(Logged(entry, app.info.id))
+        for client in self._clients_of(app):
+            client.on_change(Logged(entry, app.info.id))
+
+    def _clients_of(self, app: ConnectedApp) -> Sequence[Client]:
+        return [client for client in self._clients if app.principal in (EVERYBODY, client.principal)]
 
     def left(self, app: ConnectedApp) -> None:
         if app in self._apps:
@@ -149,6 +153,10 @@ class AppProvider:
             if app.info is not None and app.is_live and app.principal in (EVERYBODY, client.principal)
         }
 
+    def _action_name(self, app_id: str, tool: str) -> str:
+        """The action of the app that the tool is, if it is one of its."""
+        return tool if self._bare_names else tool.removeprefix(f"{app_id}__")
+
     def _tool_name(self, app_id: str, action: str) -> str:
         return action if self._bare_names else f"{app_id}__{action}"
 
@@ -162,9 +170,9 @@ class AppProvider:
 
     def call_tool(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Invocation:
         for id, app in self.apps_of(caller.client).items():
-            for action in app.actions:
-                if self._tool_name(id, action) == name:
-                    return app.invoke(action, arguments, caller)
+            action = self._action_name(id, name)
+            if action in app.actions and self._tool_name(id, action) == name:
+                return app.invoke(action, arguments, caller)
         raise UnknownTool(f"There is no tool {name!r}")
 
     def resources(self, client: Client) -> Sequence[Resource]:

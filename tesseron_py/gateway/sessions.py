@@ -28,6 +28,17 @@ class Resumable:
     principal: str
     agent: AgentInfo
     until: float
+    before: str = field(default="", repr=False)
+    """The token before; it resumes the session, too, until the app shows that it has the new one."""
+    is_known: Callable[[], bool] = field(default=lambda: True, repr=False)
+    """Whether the app has shown that."""
+
+    def takes(self, token: str) -> bool:
+        """Whether `token` resumes it."""
+        before = self.before if self.before and not self.is_known() else self.token
+        # Both are compared in any case, so that the time it takes tells nothing.
+        right, also = _same(token, self.token), _same(token, before)
+        return right or also
 
 
 class Sessions:
@@ -47,34 +58,41 @@ class Sessions:
         return len(self._sessions)
 
     def keep(self, welcome: Welcome, app_id: str, agent: AgentInfo, principal: str) -> None:
-        """A session is claimed, or goes on with a new token: this is what resumes it."""
+        """A session is claimed: this is what resumes it."""
         if welcome.resume_token is None:
             return
-        self._sessions.pop(welcome.session_id, None)
-        until = self._now() + self._ttl
-        self._sessions[welcome.session_id] = Resumable(
-            welcome.session_id, welcome.resume_token, app_id, principal, agent, until
-        )
+        token, until = welcome.resume_token, self._now() + self._ttl
+        self._keep(Resumable(welcome.session_id, token, app_id, principal, agent, until))
+
+    def _keep(self, session: Resumable) -> None:
+        self._sessions.pop(session.id, None)
+        self._sessions[session.id] = session
         while len(self._sessions) > MOST:
             del self._sessions[next(iter(self._sessions))]
 
-    def resume(self, greeting: Greeting) -> Welcome:
+    def resume(self, greeting: Greeting, *, is_known: Callable[[], bool] = lambda: True) -> Welcome:
         """The answer to a resume: the same session, with a new token; the old one is dead.
+
+        Args:
+            greeting: The resume.
+            is_known: Whether the app has shown that it has the answer. Until then the old token lives: over a binding
+                whose answers may get lost, the app resumes again with it.
 
         Raises:
             ResumeFailed: The session is unknown, of another app, or past its time, or the token is not its own.
         """
         found = self._sessions.get(greeting.session_id or "")
-        token = (greeting.resume_token or "").encode()
-        # Compared in any case, so that the time it takes tells nothing.
-        right = hmac.compare_digest(token, found.token.encode() if found is not None else b"none")
+        given = greeting.resume_token or ""
+        right = found.takes(given) if found is not None else _same(given, "none")
         if found is None or not right or found.app_id != greeting.info.id or self._now() > found.until:
             raise ResumeFailed("This gateway does not resume the session: unknown, past its time, or another token")
-        welcome = Welcome(
-            found.id, resume_token=secrets.token_urlsafe(32), agent=found.agent, principal=found.principal
-        )
-        self.keep(welcome, found.app_id, found.agent, found.principal)
-        return welcome
+        token, until = secrets.token_urlsafe(32), self._now() + self._ttl
+        self._keep(Resumable(found.id, token, found.app_id, found.principal, found.agent, until, given, is_known))
+        return Welcome(found.id, resume_token=token, agent=found.agent, principal=found.principal)
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
 
 
 def _ttl() -> float:

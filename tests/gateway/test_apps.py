@@ -620,12 +620,16 @@ async def test_an_app_that_floods_and_does_not_read_is_dropped(
 ) -> None:
     monkeypatch.setattr(apps, "MAX_OUTBOX", 8)
     async with gateway_of() as gateway:
-        app = connect(gateway)
+        client, app = FakeClient(gateway), connect(gateway)
         await app.hello()
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
         with anyio.fail_after(5), pytest.raises(Closed):
             while True:
                 await app.send(id=1, method="what/ever")
-    assert "does not read" in caplog.text
+        code, message, _ = await error(invocation)
+        assert (code, "The shop" in message) == (-32010, True)
+        assert gateway.apps == ()
+    assert "The shop, which does not read" in caplog.text
 
 
 async def test_arguments_that_cannot_be_sent_fail_that_call_alone() -> None:

@@ -133,9 +133,11 @@ async def test_nobody_unclaimed_gets_to_the_person(caplog: pytest.LogCaptureFixt
             assert (await app.recv())["error"]["code"] == -32009
         for method in ("actions/progress", "resources/updated", "elicitation/withdraw", "log"):
             await app.send(method=method, params={"invocationId": "i-1", "message": "x"})
+        client.changes.clear()
         await app.send(method="actions/list_changed", params={"actions": [{"name": "other"}]})
         await app.nothing_comes()
         assert len(names(gateway, client)) == 5
+        assert client.changes == []
 
 
 async def test_a_claim_belongs_to_a_principal_and_a_prompt_to_the_calling_client() -> None:
