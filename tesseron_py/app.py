@@ -253,6 +253,35 @@ class Tesseron:
 
         return listening_host(self, binding, claims=claims, port=port, pairing=pairing)
 
+    def connect(self, url: str | None = None, *, token: str | None = None, pairing: str | Path | None = None) -> Host:
+        """Connect to a gateway over HTTP: `async with app.connect() as host:` serves while the body runs.
+
+        For apps that no gateway can dial: in a container, on another machine, behind NAT. The gateway, `tesseron-py
+        gateway --http`, mints the claim code. The connection is there when the body begins, and is made again, and the
+        session resumed, whenever it is lost.
+
+        Args:
+            url: The gateway's, such as `https://gateway.example`; by default the one of this user on this machine that
+                started last.
+            token: The gateway's bearer token; by default `$TESSERON_TOKEN`, or what the gateway at `url` has left on
+                this machine for apps of this user.
+            pairing: As for `listen`.
+
+        Raises:
+            ValueError: The URL is none.
+            ConnectionError: On entering: the gateway cannot be reached, or does not let the app in.
+
+        Example:
+            ```python
+            async with app.connect("http://127.0.0.1:7475", token=os.environ["TESSERON_TOKEN"]) as host:
+                print(host.claim_code)
+                await host.claimed()
+            ```
+        """
+        from .host.dialling import dialling_host
+
+        return dialling_host(self, url, token=token, pairing=pairing)
+
     async def serve(self, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
         """Listen and serve until cancelled, inside a running event loop (asyncio or trio).
 

@@ -81,14 +81,16 @@ ALLOWED: dict[str, set[str]] = {
     "web": set(),
     "mcp": {"errors", "invocation", "home", "jsontext", "web", "_version"},
     "directory": {"jsontext"},
+    "announcement": {"directory"},
+    "local_gateways": {"announcement", "directory"},
     "host": {
-        "directory", "actions", "bindings", "content", "context", "errors", "home", "lifespan", "limits", "protocol", "resources",
-        "schema.handler", "workers", "app",
+        "announcement", "directory", "local_gateways", "actions", "bindings", "content", "context", "errors", "home",
+        "lifespan", "limits", "protocol", "resources", "schema.handler", "workers", "app",
     },
     "gateway": {
         "directory", "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.subset",
     },
-    "endpoint": {"gateway", "mcp", "bindings", "web"},
+    "endpoint": {"gateway", "local_gateways", "mcp", "bindings", "web"},
     "lifespan": {"home", "app"},
     "running": {"app", "host"},
     "app": {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Closed(Exception):
@@ -66,6 +66,14 @@ class Channel(Protocol):
     async def aclose(self) -> None:
         """Close both directions, telling the peer where that can be done at once. Never raises, may be repeated."""
         ...
+
+
+@runtime_checkable
+class Unsure(Protocol):
+    """A channel whose peer may be alive and not have the answer to its first message, and then opens another one."""
+
+    used: bool
+    """Whether the peer has shown that it has the answer."""
 
 
 class Refusal(Enum):

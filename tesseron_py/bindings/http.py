@@ -525,7 +525,7 @@ async def dial(
         welcome = await channel.receive()
         ```
     """
-    parsed = _checked(url)
+    parsed = check_url(url)
     if not (token.isascii() and token.isprintable() and token and " " not in token):
         raise ValueError("The token must be visible ASCII characters without spaces")
     owned = home is None
@@ -535,7 +535,12 @@ async def dial(
     )
 
 
-def _checked(url: str) -> httpx.URL:
+def check_url(url: str) -> httpx.URL:
+    """The URL of a gateway, whole: without a path, that of this binding is meant.
+
+    Raises:
+        ValueError: It cannot be one.
+    """
     try:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, TypeError) as error:

@@ -16,7 +16,8 @@ Over HTTP, one gateway for several clients, and for apps that dial out (needs pi
 
   tesseron-py gateway --http 127.0.0.1:7475
 
-Start an app with: tesseron-py run MODULE:APP, and give its claim code to the agent.
+Start an app with: tesseron-py run MODULE:APP, and give its claim code to the agent. An app that this gateway cannot
+dial, in a container or on another machine, connects to it at /tesseron: app.connect(URL, token=...).
 """
 
 
@@ -52,5 +53,6 @@ def run(options: argparse.Namespace) -> int:
         anyio.run(serve_stdio, gateway)
     else:
         make = partial(GatewayEndpoint, gateway)
-        serve_http(options, gateway, make, what="Tesseron gateway", name="tesseron-py gateway")
+        name = "tesseron-py gateway"
+        serve_http(options, gateway, make, what="Tesseron gateway", name=name, announced=GatewayEndpoint.announced)
     return 0

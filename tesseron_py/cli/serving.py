@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .failure import Failure
 
@@ -82,10 +82,22 @@ def check_stdio_options(options: argparse.Namespace) -> None:
             raise Failure(f"--{name.replace('_', '-')} goes with --http", 2)
 
 
-Make = Callable[..., Endpoint]
+E = TypeVar("E", bound=Endpoint)
 
 
-def serve_http(options: argparse.Namespace, served: Served, make: Make, *, what: str, name: str) -> None:
+def _untold(endpoint: Endpoint, origin: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def serve_http(
+    options: argparse.Namespace,
+    served: Served,
+    make: Callable[..., E],
+    *,
+    what: str,
+    name: str,
+    announced: Callable[[E, str], AbstractContextManager[None]] = _untold,
+) -> None:
     """Serve over HTTP until a signal comes.
 
     Args:
@@ -94,6 +106,8 @@ def serve_http(options: argparse.Namespace, served: Served, make: Make, *, what:
         make: Makes the ASGI application, from `token`, `hosts` and `origins`.
         what: What it is, for people.
         name: Who failed, if it cannot start.
+        announced: Tells whom it concerns where it listens on this machine, such as `http://127.0.0.1:7475`, while it
+            does.
 
     Raises:
         Failure: It cannot start.
@@ -126,10 +140,37 @@ def serve_http(options: argparse.Namespace, served: Served, make: Make, *, what:
             # The command takes the signals itself: uvicorn would wait for an open stream for ever.
             yield
 
-    anyio.run(_serve_http, Server(config), listener, endpoint, served, what, name)
+    shown_host, port = listener.getsockname()[:2]
+
+    def announce() -> AbstractContextManager[None]:
+        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(shown_host, shown_host)
+        return announced(endpoint, _origin(local, port))
+
+    anyio.run(
+        _serve_http,
+        Server(config),
+        listener,
+        endpoint,
+        served,
+        announce,
+        f"{what} at {_origin(shown_host, port)}/mcp",
+        name,
+    )
 
 
-async def _serve_http(http: Server, listener: socket, endpoint: Endpoint, served: Served, what: str, name: str) -> None:
+def _origin(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _serve_http(
+    http: Server,
+    listener: socket,
+    endpoint: Endpoint,
+    served: Served,
+    announce: Callable[[], AbstractContextManager[None]],
+    where: str,
+    name: str,
+) -> None:
     import anyio
 
     from ..running import GRACE, leave_now, until_stopped
@@ -139,12 +180,11 @@ async def _serve_http(http: Server, listener: socket, endpoint: Endpoint, served
     except Exception as error:
         await served.aclose()
         raise Failure(f"{name}: it did not start: {type(error).__name__}: {error}") from error
-    host, port = listener.getsockname()[:2]
 
     async def serve() -> None:
-        shown = f"[{host}]" if ":" in host else host
-        print(f"{what} at http://{shown}:{port}/mcp", file=sys.stderr, flush=True)
-        await anyio.sleep_forever()
+        with announce():
+            print(where, file=sys.stderr, flush=True)
+            await anyio.sleep_forever()
 
     async with anyio.create_task_group() as group:
         group.start_soon(http.serve, [listener])

@@ -5,12 +5,16 @@ An `Endpoint` gives one channel after the other; the host knows no more of them.
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import anyio
 
 from ..bindings.channel import Channel, Gate
+from ..home import Home
 from .claims import ClaimGate
 
 if TYPE_CHECKING:
@@ -19,6 +23,11 @@ if TYPE_CHECKING:
 
 class Endpoint(Protocol):
     """A source of connections, one at a time."""
+
+    @property
+    def dials(self) -> bool:
+        """Whether it makes its connections itself, so that there is one at once or a reason why not."""
+        ...
 
     @property
     def where(self) -> str:
@@ -43,6 +52,8 @@ Source: TypeAlias = Callable[[], AbstractAsyncContextManager[Endpoint]]
 
 
 class _WebSocket:
+    dials = False
+
     def __init__(self, listener: websocket.Listener, gate: Gate) -> None:
         self._listener = listener
         self._gate = gate
@@ -82,6 +93,8 @@ def websocket_source(gate: Gate, *, port: int, limit: int) -> Source:
 
 
 class _UnixSocket:
+    dials = False
+
     def __init__(self, listener: unix.Listener) -> None:
         self._listener = listener
         self._path: str | None = None
@@ -112,5 +125,59 @@ def unix_source(gate: Gate, *, limit: int) -> Source:
 
         async with listen(gate, bind_required=isinstance(gate, ClaimGate), limit=limit) as listener:
             yield _UnixSocket(listener)
+
+    return source
+
+
+FIRST_PAUSE: Final = 0.2
+"""Seconds before a gateway is dialled again; doubled with each connection that did not last, up to `LONGEST_PAUSE`."""
+LONGEST_PAUSE: Final = 10.0
+LASTING: Final = 10.0
+"""Seconds after which a connection has lasted."""
+
+
+class _Gateway:
+    """Dials a gateway: at once the first time, and again when the connection before has ended."""
+
+    dials = True
+    transport = None
+
+    def __init__(self, find: Find, *, limit: int, home: Home) -> None:
+        self._find = find
+        self._limit = limit
+        self._home = home
+        self._pause = FIRST_PAUSE
+        self._dialled: float | None = None
+        self.where = ""
+
+    async def accept(self) -> tuple[Channel, bool]:
+        from ..bindings.http import dial
+
+        if self._dialled is not None:
+            if anyio.current_time() - self._dialled >= LASTING:
+                self._pause = FIRST_PAUSE
+            await anyio.sleep(self._pause * random.uniform(1.0, 1.5))
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._dialled = anyio.current_time()
+        url, token = self._find()
+        channel = await dial(url, token=token, limit=self._limit, home=self._home)
+        self.where = str(channel.url)
+        return channel, False
+
+    def open_for_resuming(self) -> None:
+        """There is nothing to open: this end dials."""
+
+
+Find: TypeAlias = Callable[[], tuple[str, str]]
+"""Where the gateway is and the token it wants; raises `Closed` when there is none now."""
+
+
+def dialling_source(find: Find, *, limit: int) -> Source:
+    """A gateway that the app dials itself."""
+
+    @asynccontextmanager
+    async def source() -> AsyncIterator[Endpoint]:
+        async with Home("dials a gateway") as home:
+            yield _Gateway(find, limit=limit, home=home)
 
     return source

@@ -37,7 +37,7 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The connection to the gateway ended; the host listens again."""
+    """The connection to the gateway ended; the host listens, or dials, again."""
 
     reason: str
 
@@ -47,7 +47,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class HandshakeFailed:
-    """A gateway connected and did not welcome the app; the host listens again."""
+    """A gateway did not welcome the app; the host listens, or dials, again."""
 
     reason: str
 

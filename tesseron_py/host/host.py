@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import anyio
 
-from ..bindings.channel import Closed
+from ..bindings.channel import Channel, Closed
 from ..home import Home
 from ..lifespan import RunningLifespan
 from ..protocol.messages import PENDING_AGENT, AgentInfo
@@ -36,7 +36,7 @@ logger = logging.getLogger("tesseron_py.host")
 Claims: TypeAlias = Literal["host", "gateway"]
 
 FIRST_PAUSE = 0.2
-"""Seconds before a host listens again after its endpoint failed; doubled each time, up to `LONGEST_PAUSE`."""
+"""Seconds before a host tries its endpoint again after it failed; doubled each time, up to `LONGEST_PAUSE`."""
 LONGEST_PAUSE = 10.0
 
 
@@ -80,6 +80,8 @@ class Host(AbstractAsyncContextManager["Host"]):
         self._session: Session | None = None
         self._claimed = anyio.Event()
         self._resuming = False
+        self._closing = False
+        self._pause = FIRST_PAUSE
         self.events: Events = Events()
         """What happens to the host: `Claimed`, `Resumed`, `Dropped`, `HandshakeFailed`; ends with it."""
         self.on_claim_code: Callable[[str], None] = lambda code: None
@@ -123,6 +125,8 @@ class Host(AbstractAsyncContextManager["Host"]):
             await self._home.open()
             state = await self._lifespan.enter()
             self._home.start(self._serve, state, name=f"host of {self._app.id}")
+            if self._manifest is not None:
+                self._home.start(self._keep_fresh, name=f"manifest of {self._app.id}")
             await self._listening.wait()
             if self._problem is not None:
                 raise self._problem
@@ -143,6 +147,7 @@ class Host(AbstractAsyncContextManager["Host"]):
             grace: Seconds for handlers and a lifespan that do not heed their cancellation; by default the app's limit.
         """
         grace = self._app.limits.closing if grace is None else grace
+        self._closing = True
         if self._manifest is not None:
             self._manifest.remove()
         with anyio.CancelScope(shield=True):
@@ -155,7 +160,6 @@ class Host(AbstractAsyncContextManager["Host"]):
             self.events.end()
 
     async def _serve(self, state: Any) -> None:
-        pause = FIRST_PAUSE
         try:
             while True:
                 try:
@@ -164,15 +168,16 @@ class Host(AbstractAsyncContextManager["Host"]):
                         if self._pairing.pair is not None and self._gate is not None:
                             self._flip(endpoint)  # a pair from before the restart
                         self._tell_gateways()
-                        self._listening.set()
-                        pause = FIRST_PAUSE
+                        if not endpoint.dials:
+                            self._listening.set()
                         await self._accept(endpoint, state)
                 except (Closed, OSError) as problem:
                     if not self._listening.is_set():
                         raise
+                    pause = self._pause
                     logger.warning("%s cannot be reached (%s); trying again in %g s", self._app.id, problem, pause)
                     await anyio.sleep(pause)
-                    pause = min(2 * pause, LONGEST_PAUSE)
+                    self._pause = min(2 * pause, LONGEST_PAUSE)
         except Exception as problem:
             if self._listening.is_set():
                 raise
@@ -181,35 +186,51 @@ class Host(AbstractAsyncContextManager["Host"]):
             self._listening.set()
 
     async def _accept(self, endpoint: Endpoint, state: Any) -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._keep_fresh)
-            while True:
-                channel, resuming = await endpoint.accept()
-                minted = self._gate is not None and not resuming
-                session = Session(
-                    self._app,
-                    channel,
-                    self._home,
-                    state=state,
-                    workers=self._workers,
-                    pair=None if minted else self._pairing.pair,
-                    on_welcome=partial(self._on_welcome, minted=minted),
-                    on_claimed=self._on_claimed,
-                )
-                self._session = session
-                try:
-                    await session.run()
-                except HandshakeFailure as failure:
-                    logger.warning("A gateway connected and did not welcome %s: %s", self._app.id, failure)
-                    self.events.add(HandshakeFailed(str(failure)))
-                except Exception:
-                    logger.exception("The connection of %s to a gateway failed", self._app.id)
-                    self.events.add(Dropped("a fault of this app"))
-                else:
-                    self.events.add(Dropped("the connection ended"))
-                if self._gate is not None and self._gate.spent:
-                    self._flip(endpoint)
-                    self._tell_gateways()
+        while True:
+            channel, resuming = await endpoint.accept()
+            self._pause = FIRST_PAUSE
+            await self._converse(channel, resuming=resuming, state=state)
+            if self._gate is not None and self._gate.spent:
+                self._flip(endpoint)
+                self._tell_gateways()
+
+    async def _converse(self, channel: Channel, *, resuming: bool, state: Any) -> None:
+        """Serve one gateway, from the hello to the end of the connection."""
+        minted = self._gate is not None and not resuming
+        session = Session(
+            self._app,
+            channel,
+            self._home,
+            state=state,
+            workers=self._workers,
+            pair=None if minted else self._pairing.pair,
+            on_welcome=partial(self._on_welcome, minted=minted),
+            on_claimed=self._on_claimed,
+        )
+        self._session = session
+        try:
+            await session.run()
+        except HandshakeFailure as failure:
+            self._not_welcome(str(failure))
+        except Exception:
+            if not self._listening.is_set():
+                raise
+            logger.exception("The connection of %s to a gateway failed", self._app.id)
+            self.events.add(Dropped("a fault of this app"))
+        else:
+            reason = session.closed.reason if session.closed is not None else "the connection ended"
+            if session.session_id is None:
+                self._not_welcome(reason)
+            else:
+                self.events.add(Dropped(reason))
+
+    def _not_welcome(self, reason: str) -> None:
+        if self._closing:
+            return
+        if not self._listening.is_set():
+            raise ConnectionError(reason)
+        logger.warning("%s is not welcomed by a gateway: %s", self._app.id, reason)
+        self.events.add(HandshakeFailed(reason))
 
     def _flip(self, endpoint: Endpoint) -> None:
         """The claim is spent and nobody is connected: from now on gateways dial to resume."""
@@ -247,6 +268,7 @@ class Host(AbstractAsyncContextManager["Host"]):
             return
         if minted and self._gate is not None:
             self._gate.spent = True
+        self._listening.set()
         if session.claimed:
             self._keep_pair(session)
             if session.resumed:

@@ -151,6 +151,8 @@ class Session:
         """What the agent can do, as the gateway said last."""
         self.extended: bool = False
         """Whether the gateway is one of ours and takes what §11 adds."""
+        self.closed: Closed | None = None
+        """How the connection ended, once it has."""
 
     # Its life
 
@@ -168,6 +170,7 @@ class Session:
             while self._failure is None:
                 await self._receive(await self._channel.receive())
         except Closed as closed:
+            self.closed = closed
             logger.debug("The connection of %s ended: %s", self._app.id, closed.reason)
         finally:
             timer.cancel()
