@@ -301,7 +301,7 @@ class Tesseron:
         """
         from .running import run_app
 
-        run_app(self, binding, **options)
+        run_app(self, self.listen(binding, **options))
 
     def start(
         self,

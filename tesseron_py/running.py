@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -22,23 +22,22 @@ GRACE = 1.0
 """Seconds that a process which is told to stop gives to handlers that do not heed their cancellation."""
 
 
-def run_app(app: Tesseron, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
-    """Listen, show on standard error the claim code and what happens, and serve until Ctrl-C or SIGTERM.
+def run_app(app: Tesseron, host: Host) -> None:
+    """Serve, show on standard error the claim code and what happens, until Ctrl-C or SIGTERM.
 
     Args:
         app: The app.
-        binding: As for `Tesseron.listen`.
-        options: As for `Tesseron.listen`.
+        host: What `listen` or `connect` of the app gave, not entered yet.
 
     Raises:
         RuntimeError: An event loop runs already.
-        OSError: The port is taken, or the directory for manifests cannot be used.
+        OSError: The port is taken, the directory for manifests cannot be used, or the gateway cannot be reached.
         Exception: What the app's lifespan raised.
     """
     try:
         current_token()
     except RuntimeError:  # anyio.NoEventLoopError is one
-        anyio.run(_serve, app, app.listen(binding, **options))
+        anyio.run(_serve, app, host)
         return
     raise RuntimeError("an event loop runs here already; write `await app.serve()` instead of `app.run()`")
 
@@ -54,7 +53,7 @@ async def _serve(app: Tesseron, host: Host) -> None:
 
     async def serve() -> None:
         await host.__aenter__()
-        _say(f"{app.name} listens on {host.url}")
+        _say(f"{app.name} {'is connected to' if host.dials else 'listens on'} {host.url}")
         host.on_claim_code = show  # a gateway that mints one does so when it comes, which may have been already
         if host.claim_code is not None:
             show(host.claim_code)

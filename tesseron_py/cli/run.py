@@ -16,6 +16,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain", action="store_true", help="leave the claim code to the first gateway that finds the app"
     )
+    parser.add_argument(
+        "--connect",
+        metavar="URL",
+        nargs="?",
+        const="",
+        help="connect to a gateway over HTTP instead of listening; without a URL, to this machine's newest",
+    )
+    parser.add_argument("--token", help="the gateway's bearer token for --connect (default: $TESSERON_TOKEN)")
     parser.add_argument("--pairing", metavar="FILE", help="keep the pairing here, so that it outlives a restart")
 
 
@@ -28,17 +36,39 @@ def run(options: argparse.Namespace) -> int:
     from ..running import run_app
     from .target import load_app
 
+    _check(options)
     app = load_app(options.app)
     try:
-        run_app(
-            app,
-            "uds" if options.uds else "ws",
-            claims="gateway" if options.plain else "host",
-            port=options.port,
-            pairing=options.pairing,
-        )
+        if options.connect is not None:
+            host = app.connect(options.connect or None, token=options.token, pairing=options.pairing)
+        else:
+            host = app.listen(
+                "uds" if options.uds else "ws",
+                claims="gateway" if options.plain else "host",
+                port=options.port,
+                pairing=options.pairing,
+            )
+        run_app(app, host)
+    except ConnectionError as error:
+        raise Failure(f"{options.app}: {error}") from error
     except OSError as error:
         raise Failure(f"{options.app} cannot listen: {error.strerror or error}") from error
     except Exception as error:
         raise Failure(f"{options.app} did not start: {type(error).__name__}: {error}") from error
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.connect is None and options.token:
+        raise Failure("--token goes with --connect", 2)
+    if options.connect is not None:
+        for name in ("uds", "plain", "port"):
+            if getattr(options, name):
+                raise Failure(f"--{name} is for an app that listens, and --connect is for one that does not", 2)
+        if options.connect:
+            from ..bindings.http import check_url
+
+            try:
+                check_url(options.connect)
+            except ValueError as error:
+                raise Failure(str(error), 2) from error

@@ -95,6 +95,11 @@ class Host(AbstractAsyncContextManager["Host"]):
         return self._endpoint.where if self._endpoint is not None else ""
 
     @property
+    def dials(self) -> bool:
+        """Whether it has connected to a gateway, rather than listens for one."""
+        return self._endpoint is not None and self._endpoint.dials
+
+    @property
     def claim_code(self) -> str | None:
         """The code that a person gives their agent, until an agent has claimed the app."""
         if self._gate is not None and self._claim is not None and not self._gate.spent:
@@ -128,6 +133,8 @@ class Host(AbstractAsyncContextManager["Host"]):
             if self._manifest is not None:
                 self._home.start(self._keep_fresh, name=f"manifest of {self._app.id}")
             await self._listening.wait()
+            if isinstance(self._problem, Closed):
+                raise ConnectionError(self._problem.reason) from self._problem
             if self._problem is not None:
                 raise self._problem
         except BaseException:
