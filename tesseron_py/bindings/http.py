@@ -384,8 +384,10 @@ class HttpChannel:
                 async with self._exchange("GET", {"Accept": MEDIA_TYPE}) as response:
                     if response.status_code == 200 and _is_stream(response):
                         backoff.reset()
-                        await self._take_events(response)
-                        streamed = self._home.time()
+                        try:
+                            await self._take_events(response)
+                        finally:
+                            streamed = self._home.time()
                     elif not (answer := await _read(response, MAX_ERROR_BODY)).is_worth_another_attempt:
                         problem = self._problem(answer, 0)
                         self._end(problem if isinstance(problem, Closed) else answer.refusal(self.url))
