@@ -38,6 +38,7 @@ def announce(url: str, token: str) -> Announcement:
         DirectoryProblem: The directory cannot be used.
         OSError: The file cannot be written.
     """
+    running()  # which removes what is left of those that were killed
     file = Announcement(directory.private(directory.GATEWAYS) / f"{os.getpid()}.json")
     file.write({"url": url, "token": token, "pid": os.getpid(), "startedAt": int(time.time() * 1000)})
     return file
