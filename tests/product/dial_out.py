@@ -1,4 +1,7 @@
-"""The depot as an app that dials out: it finds the newest gateway of this machine, and says what happens to it."""
+"""The depot as an app that dials out: it finds the newest gateway of this machine, and says what happens to it.
+
+`python -m tests.product.dial_out [PAIRING]`.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-async def main() -> None:
+async def main(pairing: str | None = None) -> None:
     async def serve() -> None:
-        async with app.connect() as host:
+        async with app.connect(pairing=pairing) as host:
             host.on_claim_code = lambda code: say(code_card(code))
             say(f"dials {host.url}")
             if host.claim_code is not None:
@@ -29,4 +32,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    anyio.run(main, *sys.argv[1:])

@@ -32,13 +32,15 @@ class Pipe:
     """A server on its standard streams. Every line it writes must be a JSON-RPC message, or reading fails.
 
     Args:
-        target: The app.
+        target: The app, or the command line of another server than that of an app alone.
         env: Variables for the server.
         through: A command line that ends in running the one which follows it.
     """
 
-    def __init__(self, target: str, env: Mapping[str, str] | None = None, *, through: Sequence[str] = ()) -> None:
-        command = [*through, *mcp_command(target)]
+    def __init__(
+        self, target: str | Sequence[str], env: Mapping[str, str] | None = None, *, through: Sequence[str] = ()
+    ) -> None:
+        command = [*through, *(mcp_command(target) if isinstance(target, str) else target)]
         self.server = Server(command, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lines: list[bytes] = []
         self._arrived: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
