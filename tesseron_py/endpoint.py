@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import secrets
 from collections.abc import Iterable, Iterator
@@ -36,12 +37,17 @@ class GatewayEndpoint:
     ) -> None:
         hosts, origins = list(hosts), list(origins)
         self._token = token if token is not None else secrets.token_urlsafe(32)
+        self._closed = False
         self._gateway = gateway
         self._agents = HttpEndpoint(gateway, token=token, hosts=hosts, origins=origins)
         self._apps = TesseronEndpoint(gateway.connect, token=self._token, hosts=hosts, origins=origins)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and route(scope, self._apps.path):
+            if not self._closed:
+                # Nothing of the request that happens to come first may live on in the gateway's tasks.
+                await self._gateway.home.open(context=contextvars.Context())
+                await self._gateway.ready()
             await self._apps(scope, receive, send)
             return
 
@@ -73,6 +79,7 @@ class GatewayEndpoint:
 
     async def aclose(self, *, grace: float | None = None) -> None:
         """End every session of agents and every connection of apps."""
+        self._closed = True
         await self._agents.aclose()
         await self._apps.aclose()
         await self._gateway.aclose(grace=grace)
