@@ -187,7 +187,10 @@ class Gateway(AppProvider):
             self.tell_changed()
             self.follow_again(app)
             return app
-        self._discovery.look()
+        try:
+            self._discovery.look()
+        except DirectoryProblem as problem:
+            raise InternalError(f"Apps on this machine cannot be found: {problem}") from problem
         for instance in self._discovery.instances.values():
             if instance.minted is not None and secrets.compare_digest(instance.minted.code.upper(), code):
                 self._guesses.right()

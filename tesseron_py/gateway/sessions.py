@@ -61,6 +61,9 @@ class Sessions:
         """A session is claimed: this is what resumes it."""
         if welcome.resume_token is None:
             return
+        found = self._sessions.get(welcome.session_id)
+        if found is not None and found.token == welcome.resume_token:
+            return  # it was resumed, and is kept already
         token, until = welcome.resume_token, self._now() + self._ttl
         self._keep(Resumable(welcome.session_id, token, app_id, principal, agent, until))
 

@@ -21,6 +21,7 @@ from tesseron_py.gateway import claims as claims_module
 from tesseron_py.gateway.claims import Breadcrumbs, Guesses, mint_code, read_code
 from tesseron_py.gateway.discovery import Discovery
 from tesseron_py.gateway.gateway import Gateway
+from tesseron_py.gateway.greeting import Greeting, Welcome
 from tesseron_py.gateway.instances import Instance, read_instance
 from tesseron_py.gateway.meta import Surface
 from tesseron_py.gateway.sessions import Sessions
@@ -34,6 +35,7 @@ from tesseron_py.mcp.provider import (
     ToolsChanged,
     UnknownTool,
 )
+from tesseron_py.protocol.messages import AgentInfo
 
 from .fake_app import HELLO, FakeApp, FakeClient, error, question, value
 
@@ -508,6 +510,8 @@ async def test_a_directory_that_cannot_be_used_is_said_and_the_gateway_serves(
         await until(lambda: "cannot be found" in caplog.text)
         assert "TESSERON_HOME" in caplog.text
         assert len(names(gateway, client)) == 5
+        code, message = await failure(gateway, client, CLAIM, code="AB3X-7K")
+        assert (code, "TESSERON_HOME" in message) == (-32603, True)
 
 
 # Resuming -----------------------------------------------------------------------------------------------------------
@@ -573,9 +577,6 @@ async def test_an_unclaimed_session_is_never_resumed() -> None:
 
 
 def test_sessions_are_kept_for_a_time_and_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tesseron_py.gateway.greeting import Greeting, Welcome
-    from tesseron_py.protocol.messages import AgentInfo
-
     now = [0.0]
     agent = AgentInfo("a", "A")
     monkeypatch.setenv("TESSERON_RESUME_TTL_MS", "5000")
@@ -597,6 +598,31 @@ def test_sessions_are_kept_for_a_time_and_in_number(monkeypatch: pytest.MonkeyPa
     assert "rt_" not in repr(asked(1)) + repr(Welcome("s", resume_token="rt_1", claim_code="AB3X-7K"))
     monkeypatch.setenv("TESSERON_RESUME_TTL_MS", "soon")
     assert Sessions()._ttl == 4 * 3600
+
+
+def test_the_old_token_lives_until_the_app_has_the_new_one() -> None:
+    agent, sessions = AgentInfo("a", "A"), Sessions()
+    sessions.keep(Welcome("s_1", resume_token="first"), "shop", agent, "local")
+
+    def asked(token: str) -> Greeting:
+        return Greeting(read_info(), {}, {}, False, "s_1", token)
+
+    has_answer = False
+    lost = sessions.resume(asked("first"), is_known=lambda: has_answer).resume_token or ""
+    again = sessions.resume(asked("first"), is_known=lambda: has_answer).resume_token or ""
+    assert len({"first", lost, again}) == 3
+    with pytest.raises(Exception, match="does not resume"):
+        sessions.resume(asked(lost), is_known=lambda: has_answer)
+    shown = repr(sessions._sessions)
+    assert again not in shown
+    assert "first" not in shown
+    has_answer = True
+    with pytest.raises(Exception, match="does not resume"):
+        sessions.resume(asked("first"))
+    sessions.resume(asked(again))
+    for token in ("first", again, ""):
+        with pytest.raises(Exception, match="does not resume"):
+            sessions.resume(asked(token))
 
 
 # Its own tools ------------------------------------------------------------------------------------------------------

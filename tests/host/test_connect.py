@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -237,6 +238,25 @@ async def test_a_gateway_that_does_not_know_the_pairing_says_hello(tmp_path: Pat
             await at.claim(client, host.claim_code)
             with anyio.fail_after(5):
                 await host.claimed()
+
+
+async def test_an_app_whose_resume_was_answered_in_vain_resumes_again() -> None:
+    async with served() as at, httpx.AsyncClient(base_url=at.url, headers={"authorization": f"Bearer {TOKEN}"}) as http:
+
+        async def open(method: str, **more: str) -> httpx.Response:
+            about = {"id": "shop", "name": "shop", "origin": "x"}
+            params = {"protocolVersion": "1.2.0", "app": about, "actions": [], "resources": [], **more}
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return await http.post("/tesseron", json=request, headers={"tesseron-attempt": secrets.token_urlsafe(16)})
+
+        welcome = (await open("tesseron/hello")).json()["result"]
+        await at.claim(FakeClient(at.gateway), welcome["claimCode"])
+        pair = {"sessionId": welcome["sessionId"], "resumeToken": welcome["resumeToken"]}
+        answers = [await open("tesseron/resume", **pair) for _ in range(2)]
+        assert [answer.json()["result"]["sessionId"] for answer in answers] == [welcome["sessionId"]] * 2
+        of_last = {"tesseron-connection": answers[-1].headers["tesseron-connection"]}
+        assert (await http.post("/tesseron", json={}, headers={**of_last, "tesseron-sequence": "1"})).status_code == 202
+        assert (await open("tesseron/resume", **pair)).json()["error"]["code"] == -32011
 
 
 async def test_closing_while_the_gateway_is_away_ends_at_once() -> None:
