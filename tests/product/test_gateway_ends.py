@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -84,6 +85,24 @@ def test_a_gateway_over_http_ends_in_the_middle_of_a_prompt(
             (withdrawn,) = events
             assert withdrawn["method"] == "notifications/cancelled"
             assert withdrawn["params"]["requestId"] == prompt["id"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_gateway_that_an_app_has_dialled_ends_in_the_middle_of_a_prompt(
+    how: signal.Signals, env: dict[str, str], traces: Traces
+) -> None:
+    with gateway() as (url, server), Server([sys.executable, "-m", "tests.product.dial_out"], env) as app:
+        client = Http(url)
+        with closing(client.call(CLAIM, code=app.wait_line(CODE)[1])) as call:
+            assert json.loads(call.body()["result"]["content"][0]["text"])["app_id"] == "depot"
+        with closing(client.call("depot__outcome", how="confirm", tag="t")) as call:
+            events = call.events()
+            assert next(events)["method"] == "elicitation/create"
+            assert server.end(how) < SOON
+            server.check()
+            assert [message["method"] for message in events] == ["notifications/cancelled"]
+        wait_written(Path(env["DEPOT_JOURNAL"]), "t: cancelled", PATIENCE)
+        assert traces.gateways() == traces.breadcrumbs() == []
 
 
 @pytest.mark.parametrize("how", HOW, ids=["SIGTERM", "SIGINT", "end of input"])
