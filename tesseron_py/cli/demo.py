@@ -1,7 +1,7 @@
 """`tesseron-py demo`: a todo app, a gateway and an agent in one terminal, and the person at it is asked.
 
-Everything is real: the app listens on a WebSocket, the gateway dials it, an MCP client calls its tools. Only what
-the agent wants is a script.
+Everything is real: the app listens on a WebSocket, `tesseron-py gateway` is a process that finds and dials it, an MCP
+client calls its tools over stdio. Only what the agent wants is a script.
 """
 
 from __future__ import annotations
@@ -89,30 +89,17 @@ def todo_example() -> ModuleType:
 @asynccontextmanager
 async def connected(example: ModuleType, person: Person) -> AsyncIterator[McpClient]:
     """The app behind a WebSocket, a gateway that finds it, and an agent that has claimed it."""
-    from .._version import __version__
-    from ..bindings.channel import Closed
-    from ..bindings.memory import pair
-    from ..gateway.gateway import Gateway
-    from ..mcp.client import McpClient, PipeTransport
-    from ..mcp.provider import ServerInfo
-    from ..mcp.stdio import serve
+    from ..mcp.client import McpClient
+    from ..mcp.client_process import ProcessTransport
 
     async with example.app.listen() as host:
         say(f"  app      {example.app.name!r} listens on {host.url}")
-        gateway = Gateway(ServerInfo("tesseron-py", __version__))
-        await gateway.open()
-        try:
-            here, there = pair()
-            gateway.home.start(lambda: serve(there, gateway, closed=Closed), name="MCP server")
-            async with McpClient(
-                PipeTransport(here), answer=person.answer, on_progress=_tell_progress, name="demo agent"
-            ) as client:
-                say(f"  gateway  looks for apps, and serves MCP {client.server.protocol_version} to the agent")
-                say(f"  agent    sees {len(await client.tools())} tools, none of the app's: nobody has claimed it\n")
-                await _claim(client, host.claim_code or "", person)
-                yield client
-        finally:
-            await gateway.aclose()
+        gateway = ProcessTransport([sys.executable, "-m", "tesseron_py", "gateway"])
+        async with McpClient(gateway, answer=person.answer, on_progress=_tell_progress, name="demo agent") as client:
+            say(f"  gateway  looks for apps, and serves MCP {client.server.protocol_version} to the agent")
+            say(f"  agent    sees {len(await client.tools())} tools, none of the app's: nobody has claimed it\n")
+            await _claim(client, host.claim_code or "", person)
+            yield client
 
 
 async def _claim(client: McpClient, code: str, person: Person) -> None:
@@ -182,7 +169,8 @@ async def call(
 
 
 def _tell_progress(progress: Progress) -> None:
-    say(f"           {progress.progress:3.0f} %  {progress.message or ''}")
+    if progress.message:  # what has none only shows that the call is alive
+        say(f"           {progress.progress:3.0f} %  {progress.message}")
 
 
 def _removed(count: object) -> str:

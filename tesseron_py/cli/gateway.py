@@ -42,7 +42,6 @@ def run(options: argparse.Namespace) -> int:
     import anyio
 
     from .._version import __version__
-    from ..endpoint import GatewayEndpoint
     from ..gateway.gateway import INSTRUCTIONS, Gateway
     from ..mcp.provider import ServerInfo
 
@@ -52,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
         check_stdio_options(options)
         anyio.run(serve_stdio, gateway)
     else:
+        from ..endpoint import GatewayEndpoint  # on stdio the client waits for its first reply, and needs none of it
+
         make = partial(GatewayEndpoint, gateway)
         name = "tesseron-py gateway"
         serve_http(options, gateway, make, what="Tesseron gateway", name=name, announced=GatewayEndpoint.announced)

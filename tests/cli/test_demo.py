@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from tesseron_py.cli import demo, person
 
+CODE = re.compile(r"(?<=session )[A-Z0-9]{4}-[A-Z0-9]{2}\b")
 COMMAND = [sys.executable, "-m", "tesseron_py", "demo"]
 
 
@@ -30,6 +32,7 @@ class Terminal:
         if self.pid == 0:  # pragma: no cover
             os.execv(COMMAND[0], COMMAND)
         self.shown = ""
+        self.code = ""
 
     def wait_for(self, text: str) -> None:
         """Read until the program shows `text` after all that was waited for before."""
@@ -37,10 +40,19 @@ class Terminal:
         while text not in self.shown:
             assert time.monotonic() < deadline, self.shown
             self.shown += os.read(self.descriptor, 65536).decode("utf-8", "replace")
-        self.shown = self.shown.split(text, 1)[1]
+        before, self.shown = self.shown.split(text, 1)
+        if code := CODE.search(before):
+            self.code = code[0]
 
     def type(self, text: str) -> None:
         os.write(self.descriptor, text.encode())
+
+    def give_code(self) -> None:
+        """Read the code that is shown, and type it as a person might."""
+        self.wait_for("Tell your agent: ")
+        self.wait_for("type the code, for the agent: ")
+        self.type(f"{self.code.lower()}\n")
+        self.wait_for("connected to 'Todo list'")
 
     def end(self) -> tuple[str, int]:
         """The rest of what is shown, and the exit code."""
@@ -60,6 +72,10 @@ def test_without_a_terminal_the_story_is_told_with_accept_and_with_decline() -> 
     accepted, declined = told.stdout.split("──── The person says decline ────")
     for story in (accepted, declined):
         assert "listens on ws://127.0.0.1:" in story
+        code = CODE.search(story)
+        assert code is not None
+        assert f"gives the agent the code {code[0]}" in story
+        assert "the agent sees" in story
         assert "calls import_todos" in story
         assert "100 %  added 'read the post'" in story
         assert "Remove 5 completed todos?" in story
@@ -93,6 +109,7 @@ def test_an_answer_that_is_none_is_refused() -> None:
 
 def test_at_a_terminal_the_person_is_asked_and_their_answer_counts() -> None:
     terminal = Terminal()
+    terminal.give_code()
     terminal.wait_for("Remove 5 completed todos?")
     terminal.wait_for("[y/N] ")
     terminal.type("y\n")
@@ -114,6 +131,7 @@ def test_at_a_terminal_the_person_is_asked_and_their_answer_counts() -> None:
 @pytest.mark.parametrize("said", ["\n", "n\n", "maybe\n", "\x04"])
 def test_at_a_terminal_anything_but_a_yes_is_none(said: str) -> None:
     terminal = Terminal()
+    terminal.give_code()
     terminal.wait_for("[y/N] ")
     terminal.type(said)
     terminal.wait_for("→ Nothing was removed: there was no yes.")
@@ -124,8 +142,37 @@ def test_at_a_terminal_anything_but_a_yes_is_none(said: str) -> None:
     assert code == 0
 
 
+def test_a_wrong_code_is_refused_and_the_right_one_taken() -> None:
+    terminal = Terminal()
+    terminal.wait_for("type the code, for the agent: ")
+    terminal.type("\n")
+    terminal.wait_for("type the code, for the agent: ")
+    terminal.type("hello\n")
+    terminal.wait_for("A claim code looks like AB3X-7K")
+    terminal.wait_for("type the code, for the agent: ")
+    terminal.type("ZZZZ-ZZ\n")
+    terminal.wait_for("No app on this machine has that claim code")
+    terminal.wait_for("type the code, for the agent: ")
+    terminal.type(f"{terminal.code}\n")
+    terminal.wait_for("connected to 'Todo list'")
+    terminal.wait_for("[y/N] ")
+    terminal.type("\x03")
+    assert terminal.end()[1] == 130
+
+
+def test_without_its_code_the_story_ends() -> None:
+    terminal = Terminal()
+    terminal.wait_for("type the code, for the agent: ")
+    terminal.type("\x04")
+    shown, code = terminal.end()
+    assert "error: without its claim code the app cannot be used" in shown
+    assert "Traceback" not in shown
+    assert code == 1
+
+
 def test_ctrl_c_ends_it_without_a_traceback() -> None:
     terminal = Terminal()
+    terminal.give_code()
     terminal.wait_for("[y/N] ")
     terminal.type("\x03")
     shown, code = terminal.end()

@@ -95,6 +95,19 @@ def ended(process: subprocess.Popen[str], given: str = "") -> tuple[int, str, st
         (["run", "lifespan_app:app"], 1, "no database"),
         (["run", "shop_app:app", "--port", "x"], 2, "invalid port"),
         (["run", "shop_app:app", "--port", "99999"], 2, "invalid port"),
+        (["run", "shop_app:app", "--connect", "ftp://x"], 2, "it looks like http://127.0.0.1:7475"),
+        (["run", "shop_app:app", "--connect", "http://a", "--uds"], 2, "--uds is for an app that listens"),
+        (["run", "shop_app:app", "--connect", "http://a", "--plain"], 2, "--plain is for an app that listens"),
+        (["run", "shop_app:app", "--connect", "--port", "7"], 2, "--port is for an app that listens"),
+        (["run", "shop_app:app", "--token", "x"], 2, "--token goes with --connect"),
+        (["run", "shop_app:app", "--connect"], 1, "start one: tesseron-py gateway --http"),
+        (["run", "shop_app:app", "--connect", "http://127.0.0.1:1"], 1, "give token="),
+        (["run", "shop_app:app", "--connect", "http://127.0.0.1:1", "--token", "x"], 1, "is the gateway running?"),
+        (["run", "shop_app:app", "--connect", "http://127.0.0.1:1", "--token", "x y"], 1, "visible ASCII"),
+        (["gateway", "--http", "localhost"], 2, "is no address"),
+        (["gateway", "--http", "0.0.0.0:0"], 2, "a token is needed"),
+        (["gateway", "--token", "x"], 2, "--token goes with --http"),
+        (["gateway", "--surface", "none"], 2, "invalid choice"),
     ],
 )  # fmt: skip
 def test_a_wrong_command_line_says_what_and_how_to_mend_it(
@@ -105,6 +118,19 @@ def test_a_wrong_command_line_says_what_and_how_to_mend_it(
     assert err.startswith("error: ")
     assert says in err
     assert out == ""
+
+
+def test_an_app_dials_a_gateway_of_this_machine(shop: Path) -> None:
+    gateway = command(shop, "gateway", "--http", "127.0.0.1:0")
+    assert gateway.stderr is not None
+    assert "Tesseron gateway at http://127.0.0.1:" in gateway.stderr.readline()
+    app = command(shop, "run", "shop_app:app", "--connect")
+    assert app.stderr is not None
+    assert re.fullmatch(r"The shop is connected to http://127\.0\.0\.1:\d+/tesseron\n", app.stderr.readline())
+    assert any("Tell your agent: claim the Tesseron session" in app.stderr.readline() for _ in range(8))
+    for process in (app, gateway):
+        process.send_signal(signal.SIGTERM)
+        assert ended(process)[0] == 0
 
 
 def test_a_taken_port_is_said(shop: Path) -> None:
