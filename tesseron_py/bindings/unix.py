@@ -249,15 +249,13 @@ class Listener:
         directory: The directory it is in, which is the listener's own.
     """
 
-    def __init__(self, gate: Gate, directory: str, *, limit: int, stall: float) -> None:
+    def __init__(self, gate: Gate, directory: str, *, limit: int, handshake: float, stall: float) -> None:
         self.path = ""
         self.directory = directory
         self._gate = gate
         self._limit = limit
         self._paths: list[str] = []
-        self._reception: Reception[UnixChannel] = Reception(
-            waiting=MAX_UNBOUND, deadline=HANDSHAKE_DEADLINE, stall=stall
-        )
+        self._reception: Reception[UnixChannel] = Reception(waiting=MAX_UNBOUND, deadline=handshake, stall=stall)
 
     async def accept(self) -> UnixChannel:
         """The next admitted connection. It is the caller's: the end of the listener does not close it.
@@ -395,6 +393,7 @@ async def listen(
     directory: str | os.PathLike[str] | None = None,
     bind_required: bool = False,
     limit: int = DEFAULT_FRAME_LIMIT,
+    handshake: float = HANDSHAKE_DEADLINE,
     stall: float = STALL,
 ) -> AsyncIterator[Listener]:
     """Listen for gateways on a Unix socket in a directory of its own, as long as the body runs (Tesseron 1.2 §8).
@@ -408,6 +407,7 @@ async def listen(
         directory: Where the new directory is made; by default where temporary files are.
         bind_required: A connection has to bind before it is one (Tesseron 1.2 §3). Else whoever comes first is let in.
         limit: Bytes one message may have, in either direction.
+        handshake: Seconds a peer has for its bind.
         stall: Seconds a peer may read nothing while something waits to be written, before it is dropped.
 
     Raises:
@@ -421,7 +421,9 @@ async def listen(
         ```
     """
     _family()
-    listener = Listener(gate or OpenGate(), _private_directory(directory), limit=limit, stall=stall)
+    listener = Listener(
+        gate or OpenGate(), _private_directory(directory), limit=limit, handshake=handshake, stall=stall
+    )
     try:
         async with listener._reception.open():
             listener.path = listener.add(bind_required=bind_required)

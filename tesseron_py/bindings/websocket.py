@@ -263,7 +263,7 @@ class Listener:
             endpoint; the gate sees which was used.
     """
 
-    def __init__(self, sock: socket.socket, gate: Gate, *, limit: int, stall: float) -> None:
+    def __init__(self, sock: socket.socket, gate: Gate, *, limit: int, handshake: float, stall: float) -> None:
         host, port = sock.getsockname()[:2]
         self.url: str = f"ws://[{host}]:{port}/" if ":" in host else f"ws://{host}:{port}/"
         self.paths: set[str] = {"/"}
@@ -271,7 +271,7 @@ class Listener:
         self._gate = gate
         self._limit = limit
         self._reception: Reception[WebSocketChannel] = Reception(
-            waiting=MAX_HANDSHAKES, deadline=HANDSHAKE_DEADLINE, stall=stall
+            waiting=MAX_HANDSHAKES, deadline=handshake, stall=stall
         )
 
     async def accept(self) -> WebSocketChannel:
@@ -357,6 +357,7 @@ async def listen(
     host: str = "127.0.0.1",
     port: int = 0,
     limit: int = DEFAULT_FRAME_LIMIT,
+    handshake: float = HANDSHAKE_DEADLINE,
     stall: float = STALL,
 ) -> AsyncIterator[Listener]:
     """Listen for gateways on a loopback port, as long as the body runs.
@@ -368,6 +369,7 @@ async def listen(
         host: A loopback address, or `localhost`, which is 127.0.0.1.
         port: The port; 0 lets the system choose.
         limit: Bytes one message may have, in either direction.
+        handshake: Seconds a peer has for its upgrade.
         stall: Seconds a peer may read nothing while something waits to be written, before it is dropped.
 
     Raises:
@@ -381,7 +383,7 @@ async def listen(
             await channel.send(await channel.receive())
         ```
     """
-    listener = Listener(bind(host, port), gate or OpenGate(), limit=limit, stall=stall)
+    listener = Listener(bind(host, port), gate or OpenGate(), limit=limit, handshake=handshake, stall=stall)
     async with listener._reception.open():
         listener._reception.receive_from(listener._sock, listener._upgrade)
         yield listener

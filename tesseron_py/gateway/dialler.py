@@ -11,10 +11,6 @@ from typing import Final
 import anyio
 
 from ..bindings.channel import Channel, Closed
-from ..bindings.unix import BindRefused
-from ..bindings.unix import dial as dial_unix
-from ..bindings.websocket import DialRefused
-from ..bindings.websocket import dial as dial_websocket
 from ..home import Home
 from .apps import ConnectedApp
 from .instances import Instance, Place, UnixSocketAt
@@ -29,6 +25,14 @@ class Unreachable(Exception):
     """An app cannot be dialled; the message says why, for people."""
 
 
+def load_bindings() -> None:
+    """Import what dialling needs.
+
+    It takes as long as half of a gateway's start, so no client's first reply waits for it; and no claim should.
+    """
+    from ..bindings import unix, websocket  # noqa: F401  # the import is all
+
+
 async def dial(place: Place, *, code: str | None, limit: int) -> Channel:
     """A connection to an app on this machine.
 
@@ -40,6 +44,11 @@ async def dial(place: Place, *, code: str | None, limit: int) -> Channel:
     Raises:
         Unreachable: There is none to be had.
     """
+    from ..bindings.unix import BindRefused
+    from ..bindings.unix import dial as dial_unix
+    from ..bindings.websocket import DialRefused
+    from ..bindings.websocket import dial as dial_websocket
+
     try:
         if isinstance(place, UnixSocketAt):
             return await dial_unix(place.path, code=code, limit=limit)

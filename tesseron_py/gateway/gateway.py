@@ -24,7 +24,7 @@ from ..protocol.messages import ALL_CAPABILITIES, PENDING_AGENT, AgentInfo
 from . import meta
 from .apps import ConfirmForm, ConnectedApp
 from .claims import Breadcrumbs, Guesses, mint_code, read_code
-from .dialler import Dialler, Unreachable, dial
+from .dialler import Dialler, Unreachable, dial, load_bindings
 from .discovery import Discovery
 from .greeting import Greeting, Welcome
 from .instances import Instance, Minted
@@ -85,6 +85,7 @@ class Gateway(AppProvider):
         await self.home.open()
         if not self._opened:
             self._opened = True
+            load_bindings()
             self._breadcrumbs.sweep()
             if self._discover:
                 self.home.start(self._watch, name="discovery")

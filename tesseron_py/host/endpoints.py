@@ -19,6 +19,7 @@ from .claims import ClaimGate
 
 if TYPE_CHECKING:
     from ..bindings import unix, websocket
+    from ..limits import Limits
 
 
 class Endpoint(Protocol):
@@ -79,14 +80,14 @@ class _WebSocket:
             self._listener.paths.add(self._path)
 
 
-def websocket_source(gate: Gate, *, port: int, limit: int) -> Source:
+def websocket_source(gate: Gate, *, port: int, limits: Limits) -> Source:
     """A WebSocket on 127.0.0.1."""
 
     @asynccontextmanager
     async def source() -> AsyncIterator[Endpoint]:
         from ..bindings.websocket import listen
 
-        async with listen(gate, port=port, limit=limit) as listener:
+        async with listen(gate, port=port, limit=limits.frame, handshake=limits.handshake) as listener:
             yield _WebSocket(listener, gate)
 
     return source
@@ -116,14 +117,17 @@ class _UnixSocket:
             self._path = self._listener.add()
 
 
-def unix_source(gate: Gate, *, limit: int) -> Source:
+def unix_source(gate: Gate, *, limits: Limits) -> Source:
     """A Unix socket in a directory of its own."""
 
     @asynccontextmanager
     async def source() -> AsyncIterator[Endpoint]:
         from ..bindings.unix import listen
 
-        async with listen(gate, bind_required=isinstance(gate, ClaimGate), limit=limit) as listener:
+        bind_required = isinstance(gate, ClaimGate)
+        async with listen(
+            gate, bind_required=bind_required, limit=limits.frame, handshake=limits.handshake
+        ) as listener:
             yield _UnixSocket(listener)
 
     return source

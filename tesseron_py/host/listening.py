@@ -46,9 +46,9 @@ def listening_host(
     gate = ClaimGate(claim) if claim is not None else None
     match binding:
         case "ws":
-            source = websocket_source(gate or OpenGate(), port=port, limit=app.limits.frame)
+            source = websocket_source(gate or OpenGate(), port=port, limits=app.limits)
         case "uds":
-            source = unix_source(gate or OpenGate(), limit=app.limits.frame)
+            source = unix_source(gate or OpenGate(), limits=app.limits)
         case _:
             raise ValueError(f'an app listens on "ws" or "uds", not on {binding!r}')
     file = Path(pairing) if pairing is not None else None

@@ -6,7 +6,6 @@ runs and for a grace period after its result; one that was given up is forgotten
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -69,6 +68,8 @@ class Repeats:
         self, principal: str, name: str, arguments: Mapping[str, Any], key: str, start: Callable[[], Invocation]
     ) -> Joined:
         """The call of this key, tool and arguments; `start` begins it where there is none."""
+        import json  # few clients send a key, and every client waits for what is imported at the start
+
         whole = (principal, name, key, json.dumps(arguments, sort_keys=True, default=str))
         call = self._calls.get(whole)
         if call is None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..jsontext import encode
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Path: TypeAlias = list[str | int]
 
