@@ -12,8 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
-from . import mcp_over_http, starts, websocket_hop
+from . import mcp_over_http, memory, pairing, starts, websocket_hop, whole_path
 from .measure import FULL, QUICK, Effort, Row
+from .processes import clean_room
 from .table import print_table
 
 Rows: TypeAlias = Callable[[Effort, Collection[str]], Iterator[Row]]
@@ -23,6 +24,10 @@ _BENCHMARKS: tuple[tuple[tuple[str, ...], Rows], ...] = (
     (websocket_hop.NAMES, websocket_hop.rows),
     (mcp_over_http.NAMES, mcp_over_http.rows),
     (starts.STDIO, starts.stdio_rows),
+    (starts.GATEWAY, starts.gateway_rows),
+    (whole_path.NAMES, whole_path.rows),
+    (pairing.NAMES, pairing.rows),
+    (memory.NAMES, memory.rows),
 )
 NAMES = tuple(name for names, _ in _BENCHMARKS for name in names)
 RESULTS = Path(__file__).resolve().parent / "results.json"
@@ -38,11 +43,12 @@ def main() -> int:
     wanted = frozenset(options.only or NAMES)
     effort = QUICK if options.quick else FULL
     measured: list[Row] = []
-    for names, rows in _BENCHMARKS:
-        if wanted.intersection(names):
-            for row in rows(effort, wanted):
-                measured.append(row)
-                print(f"measured {row.name}", file=sys.stderr, flush=True)
+    with clean_room():
+        for names, rows in _BENCHMARKS:
+            if wanted.intersection(names):
+                for row in rows(effort, wanted):
+                    measured.append(row)
+                    print(f"measured {row.name}", file=sys.stderr, flush=True)
     print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores\n")
     print_table(measured)
     options.output.write_text(json.dumps([asdict(row) for row in measured], indent=2) + "\n")

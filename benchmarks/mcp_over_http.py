@@ -68,7 +68,7 @@ def _session(*process: str) -> Iterator[_Session]:
         "MCP-Protocol-Version": _VERSION,
     }
     with ExitStack() as stack:
-        port = int(stack.enter_context(server(*process)))
+        port = int(stack.enter_context(server(*process)).ready)
 
         def connect() -> Connection:
             connection = Connection(port, headers)

@@ -1,11 +1,13 @@
 """What a benchmark is made of: two sides measured in turn, and the ratio that comes of it.
 
 Absolute times say more about the machine than about the code, so every row is a ratio: ours over a peer's that does the
-same work, measured in the same run, round after round. A machine that is busy for a while slows both.
+same work, measured in the same run, round after round. A machine that is busy for a while slows both. Where people have
+a limit in mind, the other side is that limit.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,16 +25,18 @@ class Effort:
         rounds: Rounds of a pair whose round is many calls.
         calls: Calls of one side in one round.
         starts: Rounds of a pair whose round is a process.
+        confirms: Calls over which memory must not grow.
     """
 
     rounds: int
     calls: int
     starts: int
+    confirms: int
 
 
 # Many short rounds: what else the machine does then comes and goes within a round, and slows both of its sides.
-FULL = Effort(rounds=100, calls=40, starts=20)
-QUICK = Effort(rounds=3, calls=20, starts=3)
+FULL = Effort(rounds=100, calls=40, starts=20, confirms=50_000)
+QUICK = Effort(rounds=3, calls=20, starts=3, confirms=500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Row:
         ratio: The median of the rounds' ratios, ours over theirs.
         target: The most that the ratio may be; `None` for a row that only informs.
         spread: How far the rounds' ratios lie apart: their interquartile range.
+        noise: How far the ratio may lie above the target by chance, for a row that is about two equals; else 0.
     """
 
     name: str
@@ -56,11 +61,12 @@ class Row:
     ratio: float
     target: float | None
     spread: float
+    noise: float = 0.0
 
     @property
     def misses(self) -> bool:
-        """Whether there is a target, and the ratio is above it."""
-        return self.target is not None and self.ratio > self.target
+        """Whether there is a target, and the ratio is above it, by more than noise."""
+        return self.target is not None and self.ratio - self.noise > self.target
 
 
 def compare(name: str, peer: str, ours: Side, theirs: Side, *, rounds: int, target: float | None = None) -> Row:
@@ -79,8 +85,18 @@ def compare(name: str, peer: str, ours: Side, theirs: Side, *, rounds: int, targ
     return row_of(name, peer, pairs, target=target)
 
 
-def row_of(name: str, peer: str, pairs: list[tuple[float, float]], *, target: float | None = None) -> Row:
-    """The row of rounds that are measured already, each `(ours, theirs)`."""
+def row_of(
+    name: str, peer: str, pairs: list[tuple[float, float]], *, target: float | None = None, noise: bool = False
+) -> Row:
+    """The row of rounds that are measured already, each `(ours, theirs)`.
+
+    Args:
+        name: The row's name.
+        peer: What theirs is.
+        pairs: The rounds, 2 or more.
+        target: The most that the ratio may be.
+        noise: Both sides may well be equal, so that a ratio above the target is missed only if that is no chance.
+    """
     ratios = [ours / theirs for ours, theirs in pairs]
     first, _, third = statistics.quantiles(ratios, n=4, method="inclusive")
     return Row(
@@ -91,4 +107,11 @@ def row_of(name: str, peer: str, pairs: list[tuple[float, float]], *, target: fl
         ratio=statistics.median(ratios),
         target=target,
         spread=third - first,
+        noise=_noise(ratios) if noise else 0.0,
     )
+
+
+def _noise(ratios: list[float]) -> float:
+    """How far the median lies above the lower end of its 95 % confidence interval: of what order says of a median."""
+    lower = max(0, math.floor(len(ratios) / 2 - 0.98 * math.sqrt(len(ratios))))
+    return statistics.median(ratios) - sorted(ratios)[lower]

@@ -5,21 +5,17 @@ MCP clients start servers themselves, many of them, and give up on one that says
 
 from __future__ import annotations
 
-import json
-import shutil
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
-
-import psutil  # type: ignore[import-untyped]  # it has no types
 
 from .measure import Effort, Row, Side, compare, row_of
-from .processes import ROOT, SERVERS, stop
+from .processes import ROOT, SERVERS, tesseron_py
+from .stdio_client import Agent
 
 IMPORT = "import"
 IMPORT_BARE = "import-bare"
@@ -28,8 +24,18 @@ FIRST_REPLY = "stdio-first-reply"
 FIRST_CALL = "stdio-first-call"
 MEMORY = "stdio-memory"
 MEMORY_CALLED = "stdio-memory-after-call"
+GATEWAY_REPLY = "gateway-first-reply"
+GATEWAY_CPU = "gateway-first-reply-cpu"
+GATEWAY_MEMORY = "gateway-memory"
+GATEWAY_MEMORY_LISTED = "gateway-memory-after-list"
 IMPORTS = (IMPORT, IMPORT_BARE, IMPORT_ACTION)
 STDIO = (FIRST_REPLY, MEMORY, FIRST_CALL, MEMORY_CALLED)
+GATEWAY = (GATEWAY_REPLY, GATEWAY_CPU, GATEWAY_MEMORY, GATEWAY_MEMORY_LISTED)
+
+REPLY_LIMIT = 0.150
+"""Seconds that a gateway's first reply may take, above the start of a Python that does nothing."""
+MEMORY_LIMIT = 40e6
+"""Bytes that a gateway may then have resident."""
 
 _AUTHOR = """
 from tesseron_py import (
@@ -101,10 +107,7 @@ class _Start:
 def stdio_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
     """Measure what is wanted of `STDIO`: all of it in the same processes."""
     peer = f"mcp {version('mcp')}, low-level"
-    command = shutil.which("tesseron-py", path=str(Path(sys.executable).parent))
-    if command is None:
-        raise RuntimeError(f"the command tesseron-py is not installed beside {sys.executable}; run `make venv`")
-    ours = [command, "mcp", "benchmarks.servers.one_tool:app"]
+    ours = [tesseron_py(), "mcp", "benchmarks.servers.one_tool:app"]
     theirs = [sys.executable, str(SERVERS / "official_on_stdio.py")]
     _start(ours), _start(theirs)
     starts = [(_start(ours), _start(theirs)) for _ in range(effort.starts)]
@@ -121,38 +124,73 @@ def stdio_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
 
 def _start(command: Sequence[str]) -> _Start:
     started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        info = {"name": "benchmark", "version": "1"}
-        params = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {"form": {}}}, "clientInfo": info}
-        _write(process, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-        _response(process, 1)
-        first_reply, memory = time.perf_counter() - started, _memory(process)
-        _write(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-        call = {"name": "echo", "arguments": {"text": "Buy milk"}}
-        _write(process, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
-        _response(process, 2)
-        return _Start(first_reply, memory, time.perf_counter() - started, _memory(process))
-    finally:
-        stop(process)
+    with Agent(command) as agent:
+        agent.initialize()
+        first_reply, memory = time.perf_counter() - started, agent.memory
+        agent.call("echo", {"text": "Buy milk"})
+        return _Start(first_reply, memory, time.perf_counter() - started, agent.memory)
 
 
-def _write(process: subprocess.Popen[bytes], message: Mapping[str, Any]) -> None:
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(message).encode() + b"\n")
-    process.stdin.flush()
+def gateway_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
+    """Measure what is wanted of `GATEWAY`: all of it in the same processes, and the start of a bare Python beside each.
+
+    What a gateway loads after its first reply is there when it has listed its tools, so its memory counts then, too.
+    """
+    _start_gateway(), _start_python(), _start_gateway_alone()
+    starts = [(_start_gateway(), _start_python(), _start_gateway_alone()) for _ in range(effort.starts)]
+    above = "150 ms more than python -c pass"
+    measured: tuple[tuple[str, str, list[float], float, float | None], ...] = (
+        (GATEWAY_REPLY, above, [gateway.first_reply - bare.wall for gateway, bare, _ in starts], REPLY_LIMIT, 1.0),
+        (GATEWAY_CPU, above, [cpu - bare.cpu for _, bare, cpu in starts], REPLY_LIMIT, None),
+        (GATEWAY_MEMORY, "40 MB", [gateway.memory for gateway, _, _ in starts], MEMORY_LIMIT, 1.0),
+        (GATEWAY_MEMORY_LISTED, "40 MB", [gateway.memory_listed for gateway, _, _ in starts], MEMORY_LIMIT, 1.0),
+    )
+    for name, limit, values, most, target in measured:
+        if name in wanted:
+            yield row_of(name, f"limit of {limit}", [(value, most) for value in values], target=target)
 
 
-def _response(process: subprocess.Popen[bytes], id: int) -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        message = json.loads(line)
-        if message.get("id") == id:
-            if "result" not in message or message["result"].get("isError"):
-                raise RuntimeError(f"the call failed: {message}")
-            return
-    raise RuntimeError(f"the server ended with exit code {process.wait()} instead of answering")
+@dataclass(frozen=True, slots=True)
+class _GatewayStart:
+    """How one gateway on stdio started: seconds since its process was asked for, and bytes it held."""
+
+    first_reply: float
+    memory: float
+    memory_listed: float
 
 
-def _memory(process: subprocess.Popen[bytes]) -> float:
-    return float(psutil.Process(process.pid).memory_info().rss)
+def _start_gateway() -> _GatewayStart:
+    started = time.perf_counter()
+    with Agent([tesseron_py(), "gateway"]) as agent:
+        agent.initialize()
+        first_reply, memory = time.perf_counter() - started, agent.memory
+        agent.result("tools/list")
+        return _GatewayStart(first_reply, memory, agent.memory)
+
+
+def _start_gateway_alone() -> float:
+    """Seconds that a processor works from the start of a gateway to its first reply."""
+    before = _cpu_of_children()
+    with Agent([tesseron_py(), "gateway"]) as agent:
+        agent.initialize()
+        agent.kill()
+    return _cpu_of_children() - before
+
+
+@dataclass(frozen=True, slots=True)
+class _BareStart:
+    """A Python that does nothing: seconds from its start to its end, and seconds that a processor works on that."""
+
+    wall: float
+    cpu: float
+
+
+def _start_python() -> _BareStart:
+    before, started = _cpu_of_children(), time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], cwd=ROOT, check=True)
+    return _BareStart(time.perf_counter() - started, _cpu_of_children() - before)
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -18,13 +18,17 @@ def print_table(rows: Sequence[Row]) -> None:
         shown = [name.ljust(widths[0]), *(each.rjust(width) for each, width in zip(numbers, widths[1:], strict=False))]
         print("  ".join([*shown, peer]).rstrip())
     print("\nratio: ours / theirs, the median of all rounds; spread: the interquartile range of the rounds' ratios.")
-    print("target: the most that the ratio may be; > marks one that is missed.")
+    print("target: the most that the ratio may be; with ±, by how much chance may raise it; and whether it is met.")
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     unit = _bytes if "memory" in row.name else _seconds
-    target = "" if row.target is None else f"{'>' if row.misses else '≤'} {row.target:g}"
+    target = "" if row.target is None else f"{_target(row)} {'missed' if row.misses else 'met'}"
     return row.name, unit(row.ours), unit(row.theirs), f"{row.ratio:.2f}", f"{row.spread:.2f}", target, row.peer
+
+
+def _target(row: Row) -> str:
+    return f"≤ {row.target:g} ± {row.noise:.2f}" if row.noise else f"≤ {row.target:g}"
 
 
 def _seconds(value: float) -> str:

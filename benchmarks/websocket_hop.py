@@ -40,19 +40,17 @@ _ids = itertools.count(100_000)  # all of one length, and so are the answers
 def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
     """Measure what is wanted of `NAMES`."""
     peer = f"websockets {version('websockets')}"
-    with server("tesseron_on_websocket") as app_url, server("echo_on_websocket") as echo_url, asyncio.Runner() as run:
-        app = run.run(_connect_as_gateway(app_url))
-        # asyncio reads into a buffer so large that malloc maps memory for each, until it has freed one that was left
-        # unused: when the first connection of a process ends. Before, an echo takes half as long again.
-        run.run(run.run(_connect_to_echo(echo_url, [""])).close())
+    with server("listening", "ws") as ours, server("echo_on_websocket") as theirs, asyncio.Runner() as run:
+        app, echo_url = run.run(connect_as_gateway(ours.ready)), theirs.ready
+        run.run(warm_up(echo_url))
 
         def measure(name: str, action: str, arguments: dict[str, Any], target: float | None) -> Row:
             echo = run.run(_connect_to_echo(echo_url, run.run(_answers(app, action, arguments))))
             row = compare(
                 name,
                 peer,
-                lambda: run.run(_round(app, action, arguments, effort.calls)),
-                lambda: run.run(_round(echo, action, arguments, effort.calls)),
+                lambda: run.run(calls(app, action, arguments, effort.calls)),
+                lambda: run.run(calls(echo, action, arguments, effort.calls)),
                 rounds=effort.rounds,
                 target=target,
             )
@@ -68,11 +66,27 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
         run.run(app.close())
 
 
-async def _connect_as_gateway(url: str) -> ClientConnection:
-    connection = await connect(url, subprotocols=[Subprotocol("tesseron-gateway")], compression=None)
+async def connect_as_gateway(ready: str) -> ClientConnection:
+    """Be the gateway of an app.
+
+    Args:
+        ready: Where it is and its claim code, as `servers.listening` prints them.
+    """
+    url, code = ready.split()
+    elements = [Subprotocol("tesseron-gateway"), Subprotocol(f"tesseron-bind.{code}")]
+    connection = await connect(url, subprotocols=elements, compression=None)
     hello = json.loads(await connection.recv())
     await connection.send(json.dumps({"jsonrpc": "2.0", "id": hello["id"], "result": _WELCOME}))
     return connection
+
+
+async def warm_up(echo_url: str) -> None:
+    """Open a connection to a server of `servers.echo_on_websocket`, and close it.
+
+    asyncio reads into a buffer so large that malloc maps memory for each, until it has freed one that was left unused:
+    when the first connection of a process ends. Before, an echo takes half as long again.
+    """
+    await (await _connect_to_echo(echo_url, [""])).close()
 
 
 async def _connect_to_echo(url: str, answers: list[str]) -> ClientConnection:
@@ -95,9 +109,9 @@ async def _answers(connection: ClientConnection, action: str, arguments: dict[st
         await connection.send(_accept(message))
 
 
-async def _round(connection: ClientConnection, action: str, arguments: dict[str, Any], calls: int) -> float:
+async def calls(connection: ClientConnection, action: str, arguments: dict[str, Any], times: int) -> float:
     """Seconds a call takes, with the one question that it may ask: the median of many."""
-    texts = [_invoke(action, arguments) for _ in range(calls)]
+    texts = [_invoke(action, arguments) for _ in range(times)]
     taken: list[float] = []
     for text in texts:
         started = time.perf_counter()

@@ -13,7 +13,6 @@ import anyio
 from ._version import __version__
 from .bindings.channel import Closed
 from .bindings.memory import MemoryChannel, pair
-from .gateway.apps import ConfirmForm
 from .gateway.provider import AppProvider
 from .host.session import Session
 from .lifespan import RunningLifespan
@@ -25,6 +24,7 @@ from .mcp.stdio import serve
 
 if TYPE_CHECKING:
     from .app import Tesseron
+    from .gateway.apps import ConfirmForm
 
 logger = logging.getLogger("tesseron_py.direct")
 

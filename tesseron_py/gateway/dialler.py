@@ -6,14 +6,16 @@ import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from ..bindings.channel import Channel, Closed
 from ..home import Home
-from .apps import ConnectedApp
 from .instances import Instance, Place, UnixSocketAt
+
+if TYPE_CHECKING:
+    from .apps import ConnectedApp
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -23,14 +25,6 @@ LONGEST_PAUSE: Final = 30.0
 
 class Unreachable(Exception):
     """An app cannot be dialled; the message says why, for people."""
-
-
-def load_bindings() -> None:
-    """Import what dialling needs.
-
-    It takes as long as half of a gateway's start, so no client's first reply waits for it; and no claim should.
-    """
-    from ..bindings import unix, websocket  # noqa: F401  # the import is all
 
 
 async def dial(place: Place, *, code: str | None, limit: int) -> Channel:

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -22,14 +22,16 @@ from ..limits import DEFAULT_LIMITS, Limits
 from ..mcp.provider import Caller, Client, ServerInfo, Tool, ToolOutput, UnknownTool
 from ..protocol.messages import ALL_CAPABILITIES, PENDING_AGENT, AgentInfo
 from . import meta
-from .apps import ConfirmForm, ConnectedApp
 from .claims import Breadcrumbs, Guesses, mint_code, read_code
-from .dialler import Dialler, Unreachable, dial, load_bindings
+from .dialler import Dialler, Unreachable, dial
 from .discovery import Discovery
 from .greeting import Greeting, Welcome
 from .instances import Instance, Minted
 from .provider import AppProvider, resource_uri
 from .sessions import Sessions
+
+if TYPE_CHECKING:
+    from .apps import ConfirmForm, ConnectedApp
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -85,7 +87,7 @@ class Gateway(AppProvider):
         await self.home.open()
         if not self._opened:
             self._opened = True
-            load_bindings()
+            _load()
             self._breadcrumbs.sweep()
             if self._discover:
                 self.home.start(self._watch, name="discovery")
@@ -213,6 +215,8 @@ class Gateway(AppProvider):
             channel = await dial(instance.place, code=minted.code, limit=self._limits.frame)
         except Unreachable as problem:
             raise Unauthorized(f"The app {instance.app_name!r} did not take the claim: {problem}") from problem
+        from .apps import ConnectedApp
+
         app = ConnectedApp(channel, self.home, self, limits=self._limits, confirm_form=self._confirm_form)
         self._claiming[app] = (minted, client)
         try:
@@ -355,6 +359,15 @@ class Gateway(AppProvider):
         invocation = self._invocation()
         invocation.finish(Failed(error))
         return invocation
+
+
+def _load() -> None:
+    """Import what the first app needs.
+
+    It takes as long as half of a gateway's start, so no client's first reply waits for it; and no claim should.
+    """
+    from ..bindings import unix, websocket  # noqa: F401  # the import is all
+    from . import apps  # noqa: F401  # the import is all
 
 
 def agent_of(client: Client | None) -> AgentInfo:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from ..bindings.channel import Channel
@@ -30,9 +30,11 @@ from ..mcp.provider import (
     UnknownTool,
 )
 from ..protocol.messages import ACTION_NAME, MAX_TOOL_NAME
-from .apps import ConfirmForm, ConnectedApp
-from .entries import ActionEntry
 from .greeting import Greeting, Welcome
+
+if TYPE_CHECKING:
+    from .apps import ConfirmForm, ConnectedApp
+    from .entries import ActionEntry
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -91,6 +93,8 @@ class AppProvider:
 
     def connect(self, channel: Channel) -> ConnectedApp:
         """Serve an app over `channel`, from its hello to its end."""
+        from .apps import ConnectedApp  # which needs half of the package: no client's first reply waits for it
+
         app = ConnectedApp(channel, self.home, self, limits=self._limits, confirm_form=self._confirm_form)
         self.home.start(app.run, name="connection to an app")
         return app
