@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,6 +14,8 @@ from types import TracebackType
 
 PATIENCE = 60
 """Seconds that a command may take, or a server to say that it is there."""
+DOCKER = Path(__file__).with_name("docker.py")
+"""What stands in for `docker run`."""
 
 
 def environment() -> dict[str, str]:
@@ -23,13 +26,20 @@ def environment() -> dict[str, str]:
 
 
 class Shell:
-    """A directory and the servers that run in it; they end with the `with`."""
+    """A directory, a home of its own, and the servers that run; they and the home end with the `with`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._stack = ExitStack()
+        self._home = ""
+        self._servers: dict[str, ExitStack] = {}
 
     def __enter__(self) -> Shell:
+        self._home = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="docs-"))
+        docker = Path(self._home) / ".bin" / "docker"
+        docker.parent.mkdir()
+        docker.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{DOCKER}" "$@"\n', encoding="utf-8")
+        docker.chmod(0o700)
         return self
 
     def __exit__(
@@ -37,12 +47,16 @@ class Shell:
     ) -> None:
         self._stack.close()
 
+    def _environment(self) -> dict[str, str]:
+        env = environment()
+        return {**env, "HOME": self._home, "PATH": os.pathsep.join([str(Path(self._home) / ".bin"), env["PATH"]])}
+
     def run(self, command: str) -> tuple[list[str], int]:
         """What a command prints, standard error included, and its exit code."""
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=self.directory,
-            env=environment(),
+            env=self._environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -52,16 +66,23 @@ class Shell:
         return done.stdout.decode().splitlines(), done.returncode
 
     def serve(self, command: str, is_there: Callable[[list[str]], bool]) -> list[str]:
-        """Start a command that goes on, and wait until what it has printed says that it is there."""
+        """Start a command that goes on, and wait until what it has printed says that it is there.
+
+        One that goes on already is ended first, as somebody who starts it again does.
+        """
+        if command in self._servers:
+            self._servers.pop(command).close()
         process = subprocess.Popen(
             ["sh", "-c", f"exec env {command}"],
             cwd=self.directory,
-            env=environment(),
+            env=self._environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        self._stack.callback(_end, process)
+        ends = self._servers[command] = ExitStack()
+        self._stack.callback(ends.close)
+        ends.callback(_end, process)
         assert process.stdout is not None
         guard = threading.Timer(PATIENCE, process.kill)
         guard.start()
@@ -77,8 +98,8 @@ class Shell:
         # What it goes on to print is read and forgotten, so that it is never held up.
         reader = threading.Thread(target=process.stdout.read, daemon=True)
         reader.start()
-        self._stack.callback(reader.join, PATIENCE)
-        self._stack.callback(process.terminate)
+        ends.callback(reader.join, PATIENCE)
+        ends.callback(process.terminate)
         return said
 
 

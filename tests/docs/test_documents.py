@@ -2,6 +2,7 @@
 
 A block whose first line is a comment with a file name is that file. Python without a name goes on where the document's
 last such block ended, and may await. A console block shows commands after `$ `, and below each exactly what it prints.
+Ports and claim codes are others each time; what a document shows stands for those that a command was given or printed.
 """
 
 from __future__ import annotations
@@ -38,11 +39,15 @@ NOT_RUN = {
     r"claude mcp add .*": "needs Claude Code",
     r"pip install .*": "would change the environment that the tests run in",
     r"make (demo|test|bench)": "makes an environment; what they run has tests of its own",
+    r"ssh .*": "needs another machine",
+    r"caddy .*": "needs a name and a certificate",
 }
-# What goes on until it is stopped: it runs until the end of its document.
-SERVERS = re.compile(r"(\w+=\S+ )?(tesseron-py (mcp .*--http|run)|uvicorn|hypercorn) .*")
+# What goes on until it is stopped: it runs until the end of its document, or until it is started again.
+SERVERS = re.compile(r"(\w+=\S+ )?(tesseron-py ((mcp|gateway) .*--http|run)|uvicorn|hypercorn|docker run|python) .*", re.DOTALL)
 # Ports that are written in the documents, and are others when the documents are tested.
-PORTS = ("7475", "8000", "8001", "8002", "8003", "8004", "8005")
+PORTS = ("7475", "8000", "8001", "8002", "8003", "8004", "8005", "8006")
+# A claim code, and the code that an app has minted, in what it shows.
+CODE = re.compile(r"\b[A-HJKMNP-Z2-9]{4}-[A-HJKMNP-Z2-9]{2}\b")
 
 
 def names(path: Path) -> str:
@@ -91,10 +96,10 @@ async def execute(block: Block, shared: dict[str, Any]) -> None:
         await result
 
 
-def write(block: Block, directory: Path, ports: dict[str, str]) -> None:
+def write(block: Block, directory: Path, stand_ins: dict[str, str]) -> None:
     """Write the file that a block shows; a module that was imported before is imported anew."""
     assert block.file is not None
-    (directory / block.file).write_text(moved(block.text, ports), encoding="utf-8")
+    (directory / block.file).write_text(moved(block.text, stand_ins), encoding="utf-8")
     sys.modules.pop(block.file.removesuffix(".py"), None)
 
 
@@ -105,8 +110,18 @@ def write_readme(directory: Path, ports: dict[str, str]) -> None:
             write(block, directory, ports)
 
 
-def moved(text: str, ports: dict[str, str]) -> str:
-    return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda match: ports.get(match[0], match[0]), text)
+def moved(text: str, stand_ins: dict[str, str]) -> str:
+    """The text with what its ports and claim codes stand for."""
+    if not stand_ins:
+        return text
+    return re.sub(rf"\b({'|'.join(stand_ins)})\b", lambda match: stand_ins[match[0]], text)
+
+
+def with_any_code(shown: tuple[str, ...]) -> tuple[str, ...]:
+    """What a server is shown to print, whatever code it mints: in one word, and wide on its card."""
+    codes = {code for line in shown for code in CODE.findall(line)}
+    wide = {" ".join(code) for code in codes}
+    return tuple(re.sub("|".join(codes | wide), "…", line) if codes else line for line in shown)
 
 
 def free_ports() -> dict[str, str]:
@@ -120,25 +135,30 @@ def free_ports() -> dict[str, str]:
     "document", [path for path in DOCUMENTS if any(each.kind == "console" for each in blocks_of(path))], ids=names
 )
 def test_console_blocks_show_what_their_commands_print(document: Path, tmp_path: Path) -> None:
-    ports = free_ports()
+    stand_ins = free_ports()
     with Shell(tmp_path) as shell:
-        write_readme(tmp_path, ports)
+        write_readme(tmp_path, stand_ins)
         for block in blocks_of(document):
             if block.file is not None:
-                write(block, tmp_path, ports)
+                write(block, tmp_path, stand_ins)
             elif block.kind == "console":
                 for command in commands_of(block):
-                    check(command, block, shell, ports)
+                    check(command, block, shell, stand_ins)
 
 
-def check(command: Command, block: Block, shell: Shell, ports: dict[str, str]) -> None:
+def check(command: Command, block: Block, shell: Shell, stand_ins: dict[str, str]) -> None:
+    """Run a command; the claim code that a server shows is what the document's code stands for from then on."""
     if any(re.fullmatch(pattern, command.line) for pattern in NOT_RUN):
         return
-    line, shown = moved(command.line, ports), tuple(moved(each, ports) for each in command.shown)
     code = 0
+    line = moved(command.line, stand_ins)
     if SERVERS.fullmatch(command.line) and "fails" not in block.flags:
+        shown = tuple(moved(each, stand_ins) for each in with_any_code(command.shown))
         said = shell.serve(line, lambda said: shows(shown, said))
+        minted = [CODE.findall("\n".join(lines)) for lines in (command.shown, said)]
+        stand_ins.update(zip(*minted, strict=False))
     else:
+        shown = tuple(moved(each, stand_ins) for each in command.shown)
         said, code = shell.run(line)
     assert shows(shown, said), "\n".join([f"{block.place}: {line}", *said])
     assert (code != 0) == ("fails" in block.flags), f"{block.place}: {line} exits with {code}"

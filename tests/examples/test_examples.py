@@ -39,8 +39,9 @@ def test_every_example_says_how_it_is_run() -> None:
         first, blank, *lines = path.read_text(encoding="utf-8").partition('"""\n\n')[0].splitlines()
         assert first.startswith('"""'), path
         assert (blank, bool(lines)) == ("", True), path
-        for line in lines:
-            assert re.match(r"(tesseron-py|uvicorn|claude|pytest) ", line), f"{path}: {line}"
+        commands = lines[: lines.index("")] if "" in lines else lines
+        for line in commands:
+            assert re.match(r"(tesseron-py|uvicorn|claude|pytest|python) ", line), f"{path}: {line}"
 
 
 def test_todo(shell: Shell, tmp_path: Path) -> None:
