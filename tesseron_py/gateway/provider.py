@@ -93,7 +93,7 @@ class AppProvider:
 
     def connect(self, channel: Channel) -> ConnectedApp:
         """Serve an app over `channel`, from its hello to its end."""
-        from .apps import ConnectedApp  # which needs half of the package: no client's first reply waits for it
+        from .apps import ConnectedApp  # here, so that no client's first reply waits for what it needs
 
         app = ConnectedApp(channel, self.home, self, limits=self._limits, confirm_form=self._confirm_form)
         self.home.start(app.run, name="connection to an app")
