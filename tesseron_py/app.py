@@ -6,6 +6,7 @@ carried is imported only when it runs.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 from collections.abc import Callable
@@ -129,8 +130,20 @@ class Tesseron:
         """
         return declare(name, self)
 
-    def resource(self, name: str) -> ResourceBuilder:
-        """Declare a resource: `app.resource("stats").read(read_stats)`; the steps are those of `ResourceBuilder`."""
+    @overload
+    def resource(self, name: str) -> ResourceBuilder: ...
+    @overload
+    def resource(self, name: Callable[[], Any], /) -> Resource: ...
+    def resource(self, name: Any) -> Any:
+        """Declare a resource: `app.resource("stats").read(read_stats)`; the steps are those of `ResourceBuilder`.
+
+        As a decorator, `@app.resource` or `@app.resource("stats")`, it takes the function that reads it.
+
+        Raises:
+            RegistrationError: It cannot be declared like this.
+        """
+        if inspect.isroutine(name):
+            return ResourceBuilder(name.__name__, self).read(name)
         return ResourceBuilder(name, self)
 
     def add(self, item: AnyAction | Resource) -> None:
@@ -149,7 +162,7 @@ class Tesseron:
             with self._lock:
                 if item.name in self._actions:
                     raise RegistrationError(
-                        f"there is an action {item.name!r} already, {self._actions[item.name].fn!r};"
+                        f"there is an action {item.name!r} already, {_where(self._actions[item.name].fn)};"
                         f' give this one another name, or remove that one first: app.remove_action("{item.name}")'
                     )
                 self._actions[item.name] = item
@@ -397,3 +410,8 @@ def _check_id(id: str) -> None:
         raise ValueError(f"the id {id!r} is reserved; take another")
     if "__" in id or id.endswith("_"):
         raise ValueError(f"the id {id!r} has __ in it or ends in _, where gateways split tool names; take another")
+
+
+def _where(fn: Callable[..., Any]) -> str:
+    code = getattr(inspect.unwrap(fn), "__code__", None)
+    return f"at {code.co_filename}, line {code.co_firstlineno}" if code is not None else repr(fn)

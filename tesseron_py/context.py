@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from .asking import Accepted, Asking, Cancelled, Declined
+from .asking import Accepted, Asking, Cancelled, Declined, Unasked
 from .errors import (
     ActionCancelled,
     ElicitationNotAvailable,
@@ -114,13 +114,22 @@ class Context(_Facts):
         ```
     """
 
-    __slots__ = ("_highest",)
+    __slots__ = ("_highest", "_unasked")
 
     def __init__(
         self, line: Line, *, action: str, invocation_id: str, state: Any = None, route: str | None = None
     ) -> None:
         super().__init__(line, action=action, invocation_id=invocation_id, state=state, route=route)
         self._highest = 0.0
+        self._unasked = Unasked()
+
+    def check_asked(self) -> None:
+        """Whoever runs the action asks this when it has returned.
+
+        Raises:
+            RuntimeError: A question was not awaited.
+        """
+        self._unasked.check()
 
     @property
     def cancelled(self) -> bool:
@@ -140,7 +149,7 @@ class Context(_Facts):
         Raises:
             ValueError: The question is blank.
         """
-        return Asking(self._confirm(question, key), "ctx.confirm(…)")
+        return Asking(self._confirm(question, key), "ctx.confirm(…)", self._unasked)
 
     async def _confirm(self, question: str, key: str | None) -> bool:
         _check_question(question)
@@ -188,7 +197,7 @@ class Context(_Facts):
             InvalidSchema: The schema cannot be asked for; nothing was sent.
             TooManyPrompts: As many questions are open as may be.
         """
-        return Asking(self._elicit(question, schema, json_schema, key), "ctx.elicit(…)")
+        return Asking(self._elicit(question, schema, json_schema, key), "ctx.elicit(…)", self._unasked)
 
     async def _elicit(self, question: str, schema: Any, json_schema: Mapping[str, Any] | None, key: str | None) -> Any:
         answer = await self._ask(question, schema, json_schema, 1, key)
@@ -233,7 +242,7 @@ class Context(_Facts):
             ValueError: `attempts` is below 1, or the question is blank.
             TesseronError: As for `elicit`.
         """
-        return Asking(self._ask(question, schema, json_schema, attempts, key), "ctx.ask(…)")
+        return Asking(self._ask(question, schema, json_schema, attempts, key), "ctx.ask(…)", self._unasked)
 
     async def _ask(
         self, question: str, schema: Any, json_schema: Mapping[str, Any] | None, attempts: int, key: str | None
@@ -272,7 +281,7 @@ class Context(_Facts):
             ElicitationNotAvailable: This call's client cannot send a person to a URL; nothing was sent.
             ValueError: The question is blank, or `url` is not an absolute http or https URL.
         """
-        return Asking(self._ask_url(question, url), "ctx.ask_url(…)")
+        return Asking(self._ask_url(question, url), "ctx.ask_url(…)", self._unasked)
 
     async def _ask_url(self, question: str, url: str) -> Accepted[None] | Declined | Cancelled:
         _check_question(question)
@@ -316,7 +325,7 @@ class Context(_Facts):
             SamplingDepthExceeded: Too many sampling requests are open.
             ActionError: The answer does not fit `schema`; `data` holds its text.
         """
-        return Asking(self._sample(prompt, schema, max_tokens), "ctx.sample(…)")
+        return Asking(self._sample(prompt, schema, max_tokens), "ctx.sample(…)", self._unasked)
 
     async def _sample(self, prompt: str, schema: Any, max_tokens: int | None) -> Any:
         from .schema.sampling import sample_form, text_of
@@ -548,7 +557,8 @@ def _current(name: str) -> Context:
 
 def confirm(question: str, *, key: str | None = None) -> Asking[bool]:
     """Ask the person for a yes, from anywhere below an `async def` action; see `Context.confirm`."""
-    return Asking(_current("confirm")._confirm(question, key), "confirm(…)")
+    context = _current("confirm")
+    return Asking(context._confirm(question, key), "confirm(…)", context._unasked)
 
 
 @overload
@@ -565,7 +575,8 @@ def elicit(
     question: str, schema: Any = UNSET, *, json_schema: Mapping[str, Any] | None = None, key: str | None = None
 ) -> Asking[Any]:
     """Ask the person for a value, from anywhere below an `async def` action; see `Context.elicit`."""
-    return Asking(_current("elicit")._elicit(question, schema, json_schema, key), "elicit(…)")
+    context = _current("elicit")
+    return Asking(context._elicit(question, schema, json_schema, key), "elicit(…)", context._unasked)
 
 
 @overload
@@ -593,4 +604,5 @@ def ask(
     key: str | None = None,
 ) -> Asking[Any]:
     """Ask the person for a value, and tell a refusal from a dismissal; see `Context.ask`."""
-    return Asking(_current("ask")._ask(question, schema, json_schema, attempts, key), "ask(…)")
+    context = _current("ask")
+    return Asking(context._ask(question, schema, json_schema, attempts, key), "ask(…)", context._unasked)

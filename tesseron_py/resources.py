@@ -58,6 +58,10 @@ class Resource:
     def __repr__(self) -> str:
         return f"<Resource {self.name}>"
 
+    def __call__(self) -> Any:
+        """What its read function returns, for the author's own code."""
+        return self.read_value()
+
     def publish(self, value: Any) -> None:
         """Tell every subscriber the new value; from any thread.
 
@@ -152,6 +156,14 @@ class ResourceBuilder:
         """Have new values come from `source(emit)`; see `Resource.subscribe`."""
         return replace(self, source=source)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise RegistrationError(f"a resource's name is a string that says something, not {self.name!r}")
+
+    def __call__(self, fn: Callable[[], Any]) -> Resource:
+        """As `read`, so that `@app.resource("stats")` decorates a read function."""
+        return self.read(fn)
+
     def read(self, fn: Callable[[], Any]) -> Resource:
         """The resource that `fn()` reads, `def` (in a worker thread) or `async def`; it is registered with the app.
 
@@ -161,8 +173,6 @@ class ResourceBuilder:
         from .schema.handler import return_annotation
         from .schema.output import output_for
 
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise RegistrationError(f"a resource's name is a string that says something, not {self.name!r}")
         if not callable(fn):
             raise RegistrationError(f"resource {self.name!r}: read(…) takes a function, not {fn!r}")
         _check_no_parameters(fn, self.name)

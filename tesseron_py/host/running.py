@@ -189,6 +189,7 @@ class RunningCall:
             output = await self._session.workers.run(self._in_thread(bound.call), name=f"The action {action.name!r}")
         if inspect.isawaitable(output):  # a `def` that returns a coroutine
             output = await output
+        self._context.check_asked()
         return self._result(output)
 
     def _in_thread(self, call: Callable[..., Any]) -> Callable[[Bridge], Any]:

@@ -65,6 +65,10 @@ class Agent:
         era: Literal["legacy"] = "legacy",
         name: str = "test-agent",
     ) -> None:
+        from ..app import Tesseron
+
+        if not isinstance(app, Tesseron):
+            raise TypeError(f"an agent is connected to a Tesseron app, not to {app!r}")
         if era != "legacy":
             raise ValueError(f'era is "legacy", not {era!r}')
         self._app = app
@@ -74,6 +78,7 @@ class Agent:
         self._name = name
         self._stack = AsyncExitStack()
         self._client: mcp.McpClient | None = None
+        self._problem: Exception | None = None
         self.progress: list[Progress] = []
         """What actions reported, in order."""
         self.logs: list[Log] = []
@@ -126,14 +131,24 @@ class Agent:
 
         Raises:
             ActionFailed: It failed; code, message and data are those of its error.
+            Exception: A scripted answer could not be given; this is what came out of it.
         """
+        __tracebackhide__ = True
         try:
             result = await self.client.call(action, input, timeout=timeout)
         except mcp.McpError as error:
-            raise ActionFailed(error.code, error.message, error.data) from error
+            raise ActionFailed(error.code, error.message, error.data) from None
+        finally:
+            self._check_script()
         if result.is_error:
             raise ActionFailed(result.code, result.text, result.data)
         return result.value
+
+    def _check_script(self) -> None:
+        """A script that could not answer is a fault of the test; to the app it was a refusal, which must not pass."""
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
 
     async def read(self, resource: str) -> Any:
         """Read a resource by its name.
@@ -141,10 +156,11 @@ class Agent:
         Raises:
             ActionFailed: It cannot be read.
         """
+        __tracebackhide__ = True
         try:
             return mcp.value_of(await self.client.read(resource_uri(self._app.id, resource)))
         except mcp.McpError as error:
-            raise ActionFailed(error.code, error.message, error.data) from error
+            raise ActionFailed(error.code, error.message, error.data) from None
 
     async def subscribe(self, resource: str) -> None:
         """Follow a resource; `changes` then tells of its updates."""
@@ -156,10 +172,15 @@ class Agent:
 
     async def _answer(self, question: mcp.Question) -> Accept | Decline | Cancel:
         prompt = Prompt(question.message, question.schema, question.call, question.url)
-        answer = await self._script.answer(prompt)
+        try:
+            answer = await self._script.answer(prompt)
+            content = content_of(answer, question.schema) if answer.action == "accept" else {}
+        except Exception as problem:
+            self._problem = problem
+            return Cancel("the script has no answer")
         match answer.action:
             case "accept":
-                return Accept(content_of(answer, question.schema))
+                return Accept(content)
             case "decline":
                 return Decline()
             case "cancel":

@@ -39,6 +39,9 @@ def cancel() -> Answer:
     return Answer("cancel")
 
 
+_MAKERS: tuple[object, ...] = (accept, decline, cancel)
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question that was put to the person of a test.
@@ -77,11 +80,21 @@ class Script:
 
     Args:
         answers: Answers, or functions that give one for a question; or one such function for every question.
+
+    Raises:
+        TypeError: What stands in the script is no answer.
     """
 
     def __init__(self, answers: Answers = ()) -> None:
+        if isinstance(answers, (Answer, str)) or not (callable(answers) or isinstance(answers, Iterable)):
+            raise TypeError(f"answers is a list, such as [accept()], or a function of the question; not {answers!r}")
         self._always = answers if callable(answers) else None
         self._left: deque[Answer | Answering] = deque(() if callable(answers) else answers)
+        for given in self._left:
+            if any(given is maker for maker in _MAKERS):
+                raise TypeError("a scripted answer is accept(…), decline() or cancel(); here its brackets are missing")
+            if not callable(given):
+                _checked(given)
         self.asked: list[Asked] = []
         """What was asked, oldest first."""
 
@@ -117,17 +130,22 @@ class Script:
         return self._left.popleft() if self._left else cancel()
 
     def _noted(self, prompt: Prompt, given: Any) -> Answer:
-        if not isinstance(given, Answer):
-            raise TypeError(f"a scripted answer is accept(…), decline() or cancel(), not {given!r}")
-        self.asked.append(Asked(prompt.question, prompt.schema, prompt.action, given, prompt.url))
-        return given
+        answer = _checked(given)
+        self.asked.append(Asked(prompt.question, prompt.schema, prompt.action, answer, prompt.url))
+        return answer
+
+
+def _checked(given: object) -> Answer:
+    if not isinstance(given, Answer):
+        raise TypeError(f"a scripted answer is accept(…), decline() or cancel(), not {given!r}")
+    return given
 
 
 def content_of(answer: Answer, schema: Mapping[str, Any]) -> dict[str, Any]:
     """What an accepted form holds.
 
     Raises:
-        TypeError: A single value was given, and the form has several fields.
+        TypeError: A single value was given, and the form has several fields, or is a confirm's.
     """
     fields = schema.get("properties") or {}
     if answer.given is UNSET:
@@ -139,4 +157,6 @@ def content_of(answer: Answer, schema: Mapping[str, Any]) -> dict[str, Any]:
             f"accept({answer.given!r}) answers a question with one field, and this one has {len(fields)}"
             f" ({', '.join(fields) or 'none'}); write accept({{…}})"
         )
+    if list(fields) == ["approve"] and not isinstance(answer.given, bool):
+        raise TypeError(f"accept({answer.given!r}) answers a question for a value, and this one is a confirm: accept()")
     return {next(iter(fields)): answer.given}

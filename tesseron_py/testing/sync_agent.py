@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ..invocation import Log, Progress
-from .agent import Agent
+from .agent import ActionFailed, Agent
 from .answers import Asked
 
 if TYPE_CHECKING:
@@ -52,9 +52,13 @@ class SyncAgent:
         self._stack.close()
 
     def _run(self, fn: Any, *args: Any) -> Any:
+        __tracebackhide__ = True
         if self._portal is None:
             raise RuntimeError("the agent is not connected; write `with SyncAgent(app) as agent:`")
-        return self._portal.call(fn, *args)
+        try:
+            return self._portal.call(fn, *args)
+        except ActionFailed as failed:
+            raise failed.with_traceback(None) from None  # the way through the threads tells a test nothing
 
     @property
     def questions(self) -> list[Asked]:
@@ -73,10 +77,12 @@ class SyncAgent:
 
     def call(self, action: str, input: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Any:
         """Call an action and return its output; see `Agent.call`."""
+        __tracebackhide__ = True
         return self._run(lambda: self._agent.call(action, input, timeout=timeout))
 
     def read(self, resource: str) -> Any:
         """Read a resource by its name; see `Agent.read`."""
+        __tracebackhide__ = True
         return self._run(self._agent.read, resource)
 
     def tools(self) -> list[dict[str, Any]]:

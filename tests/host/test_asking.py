@@ -536,6 +536,75 @@ async def test_a_question_is_a_coroutine_with_all_that_belongs_to_one() -> None:
     assert await answered(handler) == "'fine'"
 
 
+async def called(handler: Handler) -> dict[str, Any]:
+    """The answer to a call of a handler that nobody answers."""
+    async with serving(asking(handler)) as gateway:
+        return await gateway.call("ask")
+
+
+async def test_a_forgotten_question_fails_the_call_and_says_which_line_it_is() -> None:
+    async def bare(ctx: Context) -> Any:
+        ctx.confirm("Send?")  # type: ignore[unused-coroutine]
+        return "SENT"
+
+    async def from_below(ctx: Context) -> Any:
+        confirm("Send?")  # type: ignore[unused-coroutine]
+        return "SENT"
+
+    async def compared_by_identity(ctx: Context) -> Any:
+        return "SENT" if ctx.confirm("Send?") is not False else "no"
+
+    async def of_several(ctx: Context) -> Any:
+        first, second = ctx.ask("one?"), ctx.elicit("two?")
+        second.close()
+        return [type(first), type(second)]
+
+    for handler, call in (
+        (bare, "ctx.confirm"),
+        (from_below, "confirm"),
+        (compared_by_identity, "ctx.confirm"),
+        (of_several, "ctx.ask"),
+    ):
+        error = (await called(handler))["error"]
+        line = handler.__code__.co_firstlineno + 1
+        said = f"nobody was asked, since the question was not awaited: write `await {call}(…)` at test_asking.py, line"
+        assert (error["code"], error["message"]) == (-32005, f"{said} {line}")
+
+
+async def test_a_question_equals_nothing_and_is_no_text() -> None:
+    async def equal(ctx: Context) -> Any:
+        return ctx.confirm("Send?") == True  # noqa: E712
+
+    async def unequal(ctx: Context) -> Any:
+        return "SENT" if ctx.confirm("Send?") != False else "no"  # noqa: E712
+
+    async def matched(ctx: Context) -> Any:
+        match ctx.confirm("Send?"):
+            case "no":
+                return "no"
+        return "SENT"
+
+    async def text(ctx: Context) -> Any:
+        return f"to {ctx.confirm('Send?')}"
+
+    for handler in (equal, unequal, matched, text):
+        error = (await called(handler))["error"]
+        assert (error["code"], error["message"]) == (-32005, "nobody was asked yet: write `await ctx.confirm(…)`")
+
+
+async def test_the_error_of_a_handler_is_its_own_although_it_forgot_a_question() -> None:
+    async def handler(ctx: Context) -> Any:
+        forgotten = ctx.confirm("Send?")
+        assert forgotten == forgotten
+        assert {forgotten: 1}[forgotten] == 1
+        try:
+            raise KeyError("x")
+        finally:
+            forgotten.close()
+
+    assert (await called(handler))["error"]["message"] == "'x'"
+
+
 def test_a_refusal_is_false_in_a_condition() -> None:
     assert not Declined()
     assert not Cancelled()

@@ -64,13 +64,35 @@ async def test_fields_34_35_an_answer_that_does_not_fit_fails_the_call() -> None
             await agent.call("count")
 
 
-async def test_a_script_that_is_wrong_is_no_yes(caplog: pytest.LogCaptureFixture) -> None:
-    def two_fields(prompt: Prompt) -> Any:
+async def test_a_script_that_is_wrong_is_no_yes_and_no_refusal_either() -> None:
+    def no_answer(prompt: Prompt) -> Any:
         return True
 
-    async with Agent(app, answers=[two_fields]) as agent:
-        assert await agent.call("clear") == 0
-    assert "a scripted answer is accept" in caplog.text
+    async with Agent(app, answers=[no_answer, accept(7), accept()]) as agent:
+        with pytest.raises(TypeError, match="a scripted answer is accept"):
+            await agent.call("clear")
+        with pytest.raises(TypeError, match=r"this one is a confirm: accept\(\)"):
+            await agent.call("clear")
+        assert await agent.call("clear") == 5
+
+
+@pytest.mark.parametrize("answers", [[True], ["yes"], [{"approve": True}], [None], [7]])
+def test_what_is_no_answer_is_refused_before_anything_is_asked(answers: Any) -> None:
+    with pytest.raises(TypeError, match=r"a scripted answer is accept\(…\), decline\(\) or cancel\(\), not "):
+        Agent(app, answers=answers)
+
+
+def test_answers_are_a_list_and_are_called() -> None:
+    for given in (accept(), "accept", 7):
+        with pytest.raises(TypeError, match=r"answers is a list, such as \[accept\(\)\]"):
+            Agent(app, answers=given)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="its brackets are missing"):
+        Agent(app, answers=[accept])  # type: ignore[list-item]
+
+
+def test_an_agent_is_connected_to_an_app() -> None:
+    with pytest.raises(TypeError, match=r"a Tesseron app, not to 'bank:app'"):
+        Agent("bank:app")  # type: ignore[arg-type]
 
 
 async def test_errors_keep_code_message_and_data() -> None:
