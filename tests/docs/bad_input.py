@@ -21,12 +21,16 @@ import pytest
 from pydantic import Field
 
 from tesseron_py import Context, RegistrationError, Tesseron, TesseronError
-from tesseron_py.bindings.memory import MemoryChannel
+from tesseron_py.bindings.memory import MemoryChannel, pair
 from tesseron_py.cli.failure import Failure
 from tesseron_py.cli.script import parse
+from tesseron_py.endpoint import GatewayEndpoint
 from tesseron_py.errors import InvalidSchema
+from tesseron_py.gateway.gateway import Gateway
+from tesseron_py.mcp.provider import ServerInfo
 from tesseron_py.testing import ActionFailed, Agent, context
 
+from ..gateway.fake_app import HELLO
 from ..host.fake_gateway import serving
 from .blocks import ROOT, blocks_of
 from .shell import Shell
@@ -183,7 +187,7 @@ def changed(headers: dict[str, str], cell: str) -> tuple[str, str, dict[str, str
     headers = dict(headers)
     for header in rest:
         name, colon, value = header.partition(": ")
-        del headers[name.lower()]
+        headers.pop(name.lower(), None)
         if colon:
             headers[name.lower()] = value
     return method, path, headers
@@ -247,6 +251,64 @@ async def upgrade(cell: str) -> tuple[str, ...]:
     return (f"{head.split(' ')[1]}: {body.strip()}",)
 
 
+async def bind(cell: str) -> tuple[str, ...]:
+    async with Tesseron("shop").listen("uds") as host, await anyio.connect_unix(host.url) as stream:
+        await stream.send(f"{codes(cell)[0]}\n".encode())
+        received = b""
+        with anyio.fail_after(5):
+            while not received.endswith(b"\n"):
+                received += await stream.receive()
+    error = json.loads(received)["error"]
+    return (f"{error['code']}: {error['message']}",)
+
+
+# A gateway's end of a connection to an app
+
+
+def gateway() -> Gateway:
+    return Gateway(ServerInfo("tesseron-py", "1"), discover=False)
+
+
+async def messages(cell: str) -> tuple[str, ...]:
+    """What an app sends, each a method and what differs from a good hello's params; the last gets an error."""
+    here, there = pair()
+    served = gateway()
+    await served.open()
+    try:
+        served.connect(there)
+        method, params = "", dict[str, Any]()
+        for part in [*codes(cell), ""]:
+            if part.startswith("{"):
+                params = json.loads(part)
+                continue
+            if method:
+                request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**HELLO, **params}}
+                await here.send(json.dumps(request))
+                answer = await receive(here)
+            method, params = part, {}
+    finally:
+        await served.aclose()
+    return (f"{answer['error']['code']}: {answer['error']['message']}",)
+
+
+async def dialled(cell: str) -> tuple[str, ...]:
+    endpoint = GatewayEndpoint(gateway(), token="s3cret")
+    headers = {
+        "host": "localhost",
+        "authorization": "Bearer s3cret",
+        "content-type": "application/json",
+        "tesseron-attempt": "A" * 22,
+    }
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tesseron/hello", "params": HELLO})
+    try:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(endpoint), base_url="http://localhost") as http:
+            method, path, given = changed(headers, cell)
+            answer = await http.request(method, path, content=body, headers=given)
+            return (f"{answer.status_code}: {answer.json()['error']}",)
+    finally:
+        await endpoint.aclose()
+
+
 # The command line
 
 
@@ -274,6 +336,9 @@ SEE: dict[str, See] = {
     "request": request,
     "frame": frame,
     "upgrade": upgrade,
+    "line over a socket": bind,
+    "messages": messages,
+    "dialled": dialled,
     "script": script,
 }
 

@@ -43,7 +43,9 @@ NOT_RUN = {
     r"caddy .*": "needs a name and a certificate",
 }
 # What goes on until it is stopped: it runs until the end of its document, or until it is started again.
-SERVERS = re.compile(r"(\w+=\S+ )?(tesseron-py ((mcp|gateway) .*--http|run)|uvicorn|hypercorn|docker run|python) .*", re.DOTALL)
+SERVERS = re.compile(
+    r"(\w+=\S+ )?(tesseron-py ((mcp|gateway) .*--http|run)|uvicorn|hypercorn|docker run|python) .*", re.DOTALL
+)
 # Ports that are written in the documents, and are others when the documents are tested.
 PORTS = ("7475", "8000", "8001", "8002", "8003", "8004", "8005", "8006")
 # A claim code, and the code that an app has minted, in what it shows.

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from tesseron_py import Limits
+from tesseron_py import Limits, Tesseron
 from tesseron_py.cli.main import COMMANDS
+from tesseron_py.gateway import meta
 from tesseron_py.mcp import client as mcp
 from tesseron_py.mcp.client_process import ProcessTransport
 from tesseron_py.mcp.messages import HTTP_VERSIONS, LEGACY_VERSIONS, MODERN_VERSION
@@ -47,6 +50,33 @@ def test_the_revisions_are_those_of_the_code() -> None:
     assert tuple(told) == (*LEGACY_VERSIONS, MODERN_VERSION)
     for version in LEGACY_VERSIONS:
         assert told[version][1].startswith("yes") == (version in HTTP_VERSIONS)
+
+
+def test_the_gateways_tools_and_surfaces_are_those_of_the_code() -> None:
+    tools = {codes(row.cells[0])[0] for row in rows_of(DOCS / "gateway.md") if row.table == "tool"}
+    assert tools == {*meta.TOOLS, "<app>__<action>"}
+    surfaces = {codes(row.cells[0])[0] for row in rows_of(DOCS / "gateway.md") if row.table == "surface"}
+    assert surfaces == {*get_args(meta.Surface)}
+
+
+def test_the_ways_to_run_take_what_is_told() -> None:
+    told = {row.cells[0]: row.cells[1] for row in rows_of(DOCS / "running.md") if row.table == "parameter"}
+    listen, connect, start = (
+        inspect.signature(way).parameters for way in (Tesseron.listen, Tesseron.connect, Tesseron.start)
+    )
+    for cell, of in told.items():
+        name = codes(cell)[0].removesuffix("=")
+        if name == '"ws"':
+            assert listen["binding"].annotation == f"Literal[{', '.join(codes(cell))}]".replace('"', "'")
+        else:
+            assert (name in listen, name in connect, name in start) == {
+                "all": (True, True, False),  # `start` hands its options on to `listen`
+                "all but `connect`": (True, False, False),
+                "`connect`": (False, True, False),
+                "`start`": (False, False, True),
+            }[of], name
+    assert {"port", "claims", "pairing", "binding"} == {*listen} - {"self"}
+    assert {"url", "token", "pairing"} == {*connect} - {"self"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
