@@ -21,6 +21,8 @@ logger = logging.getLogger("tesseron_py.gateway")
 
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
+YIELD: Final = 1.0
+"""Seconds that an app which another gateway holds a claim on is left to that one, which else might come second."""
 
 
 class Unreachable(Exception):
@@ -61,12 +63,21 @@ class Dialler:
     Args:
         home: Whose tasks they are.
         connect: What to do with a connection.
+        is_mine: Whether this gateway would resume a session of that id.
         limit: Bytes of one frame.
     """
 
-    def __init__(self, home: Home, connect: Callable[[Channel], ConnectedApp], *, limit: int) -> None:
+    def __init__(
+        self,
+        home: Home,
+        connect: Callable[[Channel], ConnectedApp],
+        *,
+        is_mine: Callable[[str], bool] = lambda session: True,
+        limit: int,
+    ) -> None:
         self._home = home
         self._connect = connect
+        self._is_mine = is_mine
         self._limit = limit
         self._instances: dict[Path, Instance] = {}
         self._changed: dict[Path, anyio.Event] = {}
@@ -89,6 +100,8 @@ class Dialler:
         try:
             while (instance := self._instances.get(file)) is not None:
                 self._changed[file] = anyio.Event()
+                if self._is_anothers(instance) and await self._changes(file, YIELD):
+                    continue
                 try:
                     app = self._connect(await dial(instance.place, code=None, limit=self._limit))
                 except Unreachable as problem:
@@ -99,10 +112,23 @@ class Dialler:
                     await app.ended.wait()
                     if app.info is not None:
                         pause, said = FIRST_PAUSE, ""
-                with anyio.move_on_after(pause * random.uniform(0.8, 1.2)):
-                    await self._changed[file].wait()
+                if await self._changes(file, pause * random.uniform(0.8, 1.2)):
                     pause = FIRST_PAUSE
-                    continue
-                pause = min(2 * pause, LONGEST_PAUSE)
+                else:
+                    pause = min(2 * pause, LONGEST_PAUSE)
         finally:
             self._changed.pop(file, None)
+
+    def _is_anothers(self, instance: Instance) -> bool:
+        return (
+            instance.bound_agent is not None
+            and instance.session_id is not None
+            and not self._is_mine(instance.session_id)
+        )
+
+    async def _changes(self, file: Path, within: float) -> bool:
+        """Wait so long for a change of the manifest; says whether there was one."""
+        with anyio.move_on_after(within):
+            await self._changed[file].wait()
+            return True
+        return False

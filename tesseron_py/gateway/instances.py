@@ -51,6 +51,7 @@ class Instance:
         added_at: When it started, in ms since 1970; 0 where the manifest says nothing.
         minted: The claim it has minted, while it answers its own hello: then it is dialled with the code and not else.
         bound_agent: Who has claimed it, where the manifest says so.
+        session_id: The session that it waits to be resumed in, once it was claimed.
     """
 
     file: Path
@@ -61,6 +62,7 @@ class Instance:
     added_at: int
     minted: Minted | None
     bound_agent: AgentInfo | None = None
+    session_id: str | None = None
 
 
 def read_instance(file: Path, kind: Literal["instances", "tabs"]) -> Instance | None:
@@ -83,6 +85,8 @@ def read_instance(file: Path, kind: Literal["instances", "tabs"]) -> Instance | 
         minted = _minted(claim)
         if minted is None:
             return None
+    claim = claim if isinstance(claim, dict) else {}
+    session = claim.get("sessionId")
     return Instance(
         file=file,
         id=id,
@@ -91,7 +95,8 @@ def read_instance(file: Path, kind: Literal["instances", "tabs"]) -> Instance | 
         pid=pid if type(pid) is int and pid > 0 else None,
         added_at=_milliseconds(content.get("addedAt")),
         minted=minted,
-        bound_agent=AgentInfo.from_wire(claim.get("boundAgent")) if isinstance(claim, dict) else None,
+        bound_agent=AgentInfo.from_wire(claim.get("boundAgent")),
+        session_id=session if isinstance(session, str) else None,
     )
 
 

@@ -57,6 +57,10 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def __contains__(self, session_id: object) -> bool:
+        found = self._sessions.get(session_id) if isinstance(session_id, str) else None
+        return found is not None and self._now() <= found.until
+
     def keep(self, welcome: Welcome, app_id: str, agent: AgentInfo, principal: str) -> None:
         """A session is claimed: this is what resumes it."""
         if welcome.resume_token is None:

@@ -61,9 +61,9 @@ class Claim:
         """The same claim, counting from now."""
         return replace(self, minted_at=int(now() * 1000))
 
-    def bound_to(self, agent: AgentInfo) -> Claim:
-        """The same claim, with who has it."""
-        return replace(self, bound_agent=agent)
+    def bound_to(self, agent: AgentInfo, session_id: str) -> Claim:
+        """The same claim, with who has it, and the session that goes on with it."""
+        return replace(self, bound_agent=agent, session_id=session_id)
 
     def to_manifest(self) -> dict[str, Any]:
         """Its part of a manifest: `hostMintedClaim`."""

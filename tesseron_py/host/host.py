@@ -68,6 +68,7 @@ class Host(AbstractAsyncContextManager["Host"]):
         self._source = source
         self._gate = gate
         self._claim = claim
+        self._minted = claim
         self._announce = announce
         self._workers = workers
         self._home = Home(f"tesseron-py host of {app.id}")
@@ -174,6 +175,7 @@ class Host(AbstractAsyncContextManager["Host"]):
                         self._endpoint = endpoint
                         if self._pairing.pair is not None and self._gate is not None:
                             self._flip(endpoint)  # a pair from before the restart
+                            self._bind(self._pairing.pair.agent, self._pairing.pair.session_id)
                         self._tell_gateways()
                         if not endpoint.dials:
                             self._listening.set()
@@ -292,10 +294,18 @@ class Host(AbstractAsyncContextManager["Host"]):
 
     def _keep_pair(self, session: Session) -> None:
         token = session.resume_token
-        if token is None and self._claim is not None and session.session_id == self._claim.session_id:
-            token = self._claim.resume_token
-        if session.session_id is not None and token is not None:
-            self._pairing.keep(session.session_id, token, session.agent)
-        if self._claim is not None and session.agent != PENDING_AGENT and session.agent != self._claim.bound_agent:
-            self._claim = self._claim.bound_to(session.agent)
-            self._tell_gateways()
+        if token is None and self._minted is not None and session.session_id == self._minted.session_id:
+            token = self._minted.resume_token
+        if session.session_id is not None:
+            if token is not None:
+                self._pairing.keep(session.session_id, token, session.agent)
+            if session.agent != PENDING_AGENT:
+                self._bind(session.agent, session.session_id)
+
+    def _bind(self, agent: AgentInfo, session_id: str) -> None:
+        """The manifest tells whose the app is, and which session the one gateway that knows it would resume."""
+        if self._claim is not None:
+            bound = self._claim.bound_to(agent, session_id)
+            if bound != self._claim:
+                self._claim = bound
+                self._tell_gateways()

@@ -350,6 +350,34 @@ async def test_a_dropped_app_is_dialled_again_and_resumed_without_anybodys_doing
         await until(lambda: ResourceUpdated(uri) in client.changes)
 
 
+@pytest.mark.parametrize("binding", ["ws", "uds"])
+async def test_field_93_a_dropped_app_is_left_to_its_own_gateway(binding: Any, tesseron_home: Path) -> None:
+    # The other one looks first: it started before.
+    async with a_shop().listen(binding) as host, a_gateway() as other, a_gateway() as one:
+        client, stranger = FakeClient(one), FakeClient(other, "Codex")
+        await output(one, client, CLAIM, code=str(host.claim_code))
+        for _ in range(3):
+            (app,) = one.apps
+            app.close()
+            await app.ended.wait()
+            await until(lambda: one.apps or other.apps)
+            assert other.apps == ()
+            assert "shop__clear" in names(one, client)
+        # Once its gateway is gone, it is anybody's who has its new code.
+        await one.aclose()
+        await until(lambda: other.apps)
+        await until(lambda: host.claim_code)
+        await output(other, stranger, CLAIM, code=str(host.claim_code))
+        with anyio.fail_after(5):
+            while str(await anext(host.events)) != "claimed by Codex":
+                pass
+        (manifest,) = (json.loads(file.read_text()) for file in (tesseron_home / "instances").iterdir())
+        (app,) = other.apps
+        assert app.welcome is not None
+        assert manifest["hostMintedClaim"]["sessionId"] == app.welcome.session_id
+        assert manifest["hostMintedClaim"]["boundAgent"]["name"] == "Codex"
+
+
 async def test_a_refused_hello_reaches_whoever_pasted_the_code_at_once(tesseron_home: Path) -> None:
     app = a_shop()
     app.id = "Bad-Id"

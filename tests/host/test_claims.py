@@ -65,7 +65,8 @@ def test_a_claim_says_what_a_manifest_needs_and_counts_anew_when_it_is_refreshed
     }
     later = claim.refreshed(now=lambda: 305.0)
     assert (later.code, later.minted_at) == (claim.code, 305_000)
-    assert later.bound_to(AgentInfo("a", "A")).to_manifest()["boundAgent"] == {"id": "a", "name": "A"}
+    bound = later.bound_to(AgentInfo("a", "A"), "s_2").to_manifest()
+    assert (bound["boundAgent"], bound["sessionId"]) == ({"id": "a", "name": "A"}, "s_2")
 
 
 def test_the_code_lets_in_in_any_case_until_the_claim_is_spent(clock: Clock) -> None:
