@@ -101,3 +101,13 @@ def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
     assert done.returncode == 2
     assert "'speed'" in done.stderr
     assert "app-hop" in done.stderr
+
+
+def test_a_gateway_on_stdio_loads_nothing_that_only_apps_and_http_need() -> None:
+    program = (
+        "import sys, tesseron_py.cli.gateway, tesseron_py.gateway.gateway, tesseron_py.mcp.stdio\n"
+        "late = 'websockets', 'httpx', 'pydantic', 'tesseron_py.gateway.apps', 'tesseron_py.mcp.http'\n"
+        "print(*[name for name in late if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == []
