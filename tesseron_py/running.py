@@ -85,13 +85,16 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
-async def until_stopped(serve: Callable[[], Awaitable[Any]]) -> None:
-    """Run `serve()` until it returns, or a signal cancels it. What it raises leaves as it is."""
+async def until_stopped(serve: Callable[[], Awaitable[Any]], *by: signal.Signals) -> None:
+    """Run `serve()` until it returns, or a signal cancels it, by default SIGINT or SIGTERM.
+
+    What it raises leaves as it is.
+    """
     problem: Exception | None = None
     async with anyio.create_task_group() as group:
 
         async def watch(*, task_status: TaskStatus[None]) -> None:
-            with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            with anyio.open_signal_receiver(*(by or (signal.SIGINT, signal.SIGTERM))) as signals:
                 task_status.started()
                 async for _ in signals:
                     group.cancel_scope.cancel()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LISTENS = re.compile(r"\btesseron[-_]py(?:\.exe)? run\b")
+
 _SCRIPT = """
 The script comes from stdin, one directive a line, and each is run as it comes:
 
@@ -29,6 +33,7 @@ The script comes from stdin, one directive a line, and each is run as it comes:
   elicit-accept {"qty": 7}   answers the next question; elicit-decline, elicit-cancel
   @todos__add {"text": "x"}  calls a tool; without JSON: no arguments
   read tesseron://todos/all  reads a resource
+  list                       what there is to call and to read
 
 Results go to stdout, one JSON value a line; errors to stderr. With --elicit the server may ask
 questions: each takes the next queued answer, and without one it is cancelled.
@@ -66,7 +71,9 @@ def run(options: argparse.Namespace) -> int:
 
     if options.token is not None and options.url is None:
         raise Failure("--token goes with --url", 2)
-    return anyio.run(_main, options)
+    if options.stdio and _LISTENS.search(options.stdio):
+        raise Failure("--stdio: `tesseron-py run` speaks no MCP on stdio; write `tesseron-py mcp MODULE:APP`", 2)
+    return anyio.run(_until_terminated, options)
 
 
 def _seconds(text: str) -> float:
@@ -79,6 +86,20 @@ def _seconds(text: str) -> float:
     if seconds == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no time to wait; write it like 30s or 500ms")
     return seconds
+
+
+async def _until_terminated(options: argparse.Namespace) -> int:
+    """Run the script; SIGTERM ends it, and with it the server that it started."""
+    from ..running import until_stopped
+
+    code = 128 + signal.SIGTERM
+
+    async def run() -> None:
+        nonlocal code
+        code = await _main(options)
+
+    await until_stopped(run, signal.SIGTERM)
+    return code
 
 
 async def _main(options: argparse.Namespace) -> int:

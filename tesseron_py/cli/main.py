@@ -10,7 +10,6 @@ import argparse
 import importlib
 import importlib.util
 import io
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from typing import Final, NoReturn
 from .._version import __version__
 from ..plain import plain
 from .failure import Failure
+from .logs import show_logs
 
 COMMANDS: Final = {
     "demo": "see it work: a todo app, a gateway and an agent in this terminal, and you are asked",
@@ -83,32 +83,14 @@ def _dispatch(argv: Sequence[str]) -> int:
             command.formatter_class = argparse.RawDescriptionHelpFormatter
             module = importlib.import_module(f"{__package__}.{name}")
             module.configure(command)
-    options = parser.parse_args(argv)
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        commands.choices[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     assert module is not None  # argparse has refused anything else
-    _log_in_plain_lines()
+    show_logs()
     code: int = module.run(options)
     sys.stdout.flush()  # here, where a reader that has left is still dealt with
     return code
-
-
-class _OneLine(logging.Formatter):
-    """A record as one line; a traceback only with TESSERON_DEBUG."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = plain(f"{record.levelname.lower()}: {record.getMessage()}")
-        if record.exc_info and record.exc_info[1] is not None:
-            line += plain(f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})")
-            if os.environ.get("TESSERON_DEBUG"):
-                line += "\n" + self.formatException(record.exc_info)
-        return line
-
-
-def _log_in_plain_lines() -> None:
-    """The library's warnings as lines on stderr, unless somebody has set logging up already."""
-    if not logging.root.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(_OneLine())
-        logging.getLogger("tesseron_py").handlers = [handler]
 
 
 def _speak_utf8() -> None:

@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
     from ..direct import AppEndpoint, DirectServer
     from ..running import ended_by_signals
+    from .logs import are_shown
     from .target import load_app
 
     if options.http is not None:
@@ -59,8 +60,12 @@ def run(options: argparse.Namespace) -> int:
     # The app is loaded when the first request needs it: clients give up before a slow import is over.
     server = DirectServer(load, confirm_form=options.confirm_form)
     anyio.run(serve_stdio, server)
-    if isinstance(server.problem, Failure):
-        raise server.problem
-    if isinstance(server.problem, Exception):
-        raise Failure(f"{options.app} did not start: {type(server.problem).__name__}: {server.problem}")
-    return 0
+    problem = server.problem
+    if problem is None:
+        return 0
+    from .origin import described
+
+    failure = problem if isinstance(problem, Failure) else Failure(f"{options.app} did not start: {described(problem)}")
+    if not are_shown():  # else it was said when it happened
+        raise failure
+    return failure.code

@@ -118,7 +118,7 @@ class Typing:
             value = _read(said.strip(), field)
             if value is not None:
                 return value
-            print("  │  that does not fit", flush=True)
+            print(f"  │  that does not fit; it is {hint}", flush=True)
 
     async def _line(self, prompt: str) -> str | None:
         print(f"  └─ {prompt}", end="", flush=True)

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..invocation import Accept, Cancel, Decline
 from ..jsontext import decode
 from .failure import Failure
 
+T = TypeVar("T")
+
 CLAIM_TOOL = "tesseron__claim_session"
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s)", re.ASCII)
 _KNOWN = (
-    "wait 500ms, claim CODE, elicit-accept {json}, elicit-decline, elicit-cancel, @tool {json}, read URI, # comment"
+    "wait 500ms, claim CODE, elicit-accept {json}, elicit-decline, elicit-cancel, @tool {json}, read URI, list,"
+    " # comment"
 )
 
 
@@ -50,7 +53,12 @@ class Read:
     uri: str
 
 
-Directive: TypeAlias = Wait | Queue | Call | Read
+@dataclass(frozen=True, slots=True)
+class List:
+    """`list`: what there is to call and to read."""
+
+
+Directive: TypeAlias = Wait | Queue | Call | Read | List
 
 
 def duration(text: str) -> float:
@@ -89,6 +97,8 @@ def _directive(word: str, rest: str) -> Directive:
     if word.startswith("@"):
         if word == "@":
             raise ValueError("the name of a tool is missing after @")
+        if "{" in word:
+            raise ValueError(f"a space is missing before the {{ in {word!r}")
         return Call(word[1:], _object(rest, word) if rest else {})
     match word:
         case "wait":
@@ -97,6 +107,8 @@ def _directive(word: str, rest: str) -> Directive:
             return Call(CLAIM_TOOL, {"code": _given(rest, word, "the claim code")})
         case "read":
             return Read(_given(rest, word, "the URI of a resource"))
+        case "list":
+            return _alone(List(), rest, word)
         case "elicit-accept":
             return Queue(Accept(_object(_given(rest, word, "a JSON object, like {}"), word)))
         case "elicit-decline":
@@ -112,17 +124,18 @@ def _given(rest: str, word: str, what: str) -> str:
     return rest
 
 
-def _alone(answer: Decline | Cancel, rest: str, word: str) -> Decline | Cancel:
+def _alone(directive: T, rest: str, word: str) -> T:
     if rest:
         raise ValueError(f"{word} stands alone, and here {rest!r} follows it")
-    return answer
+    return directive
 
 
 def _object(text: str, word: str) -> dict[str, Any]:
     try:
         value = decode(text)
     except ValueError as error:
-        raise ValueError(f"what follows {word} is not JSON: {error}") from error
+        said = str(error).replace("at line 1 column", "at its character")
+        raise ValueError(f"what follows {word} is not JSON: {said}") from error
     if not isinstance(value, dict):
         raise ValueError(f"what follows {word} must be a JSON object, like {{}}")
     return value

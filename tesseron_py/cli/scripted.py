@@ -16,11 +16,20 @@ import anyio
 
 from ..invocation import Accept, Cancel, Decline
 from ..jsontext import encode
-from ..mcp.client import ClientError, McpClient, McpError, Question, Transport, TransportEnded, value_of
+from ..mcp.client import (
+    ClientError,
+    McpClient,
+    McpError,
+    Progress,
+    Question,
+    Transport,
+    TransportEnded,
+    value_of,
+)
 from ..plain import plain, plain_json
 from .failure import Failure
 from .lines import Lines
-from .script import Call, Directive, Queue, Read, Wait, parse
+from .script import Call, Directive, List, Queue, Read, Wait, parse
 
 _Queued: TypeAlias = Accept | Decline | Cancel
 
@@ -43,10 +52,11 @@ async def play(transport: Transport, results: TextIO, *, elicit: bool, timeout: 
             transport,
             answer=answers.answer if elicit else None,
             url=elicit,
+            on_progress=_show_progress,
             name="tesseron-py agent",
             timeout=timeout,
         ) as client:
-            return await _Player(client, answers, results).run()
+            return await _Player(client, answers if elicit else None, results).run()
     except ClientError as error:
         return Failure(str(error))
     except Failure as failure:
@@ -76,8 +86,42 @@ class QueuedAnswers:
             answer, why = self._queue.popleft(), ""
         else:
             answer, why = Cancel("no answer is queued"), " (no answer is queued)"
-        print(f"? {plain(shown)}\n  answered: {_said(answer)}{why}", file=sys.stderr, flush=True)
+        form, note = _form(question), _shortcoming(question, answer)
+        lines = [f"? {shown}", *([f"  form: {form}"] if form else []), f"  answered: {_said(answer)}{why}", *note]
+        print("\n".join(map(plain, lines)), file=sys.stderr, flush=True)
         return answer
+
+
+def _form(question: Question) -> str:
+    """The fields of a form, for whoever writes the script; empty for a confirm, which has nothing to fill in."""
+    if _is_confirm(question):
+        return ""
+    required = question.schema.get("required", ())
+    return ", ".join(
+        f"{name} ({'/'.join(map(str, field['enum'])) if 'enum' in field else field.get('type', '?')}"
+        f"{'' if name in required else ', optional'})"
+        for name, field in question.schema.get("properties", {}).items()
+    )
+
+
+def _is_confirm(question: Question) -> bool:
+    return list(question.schema.get("properties", ())) == ["approve"]
+
+
+def _shortcoming(question: Question, answer: _Queued) -> list[str]:
+    """Why an accepted form is no yes all the same."""
+    if not isinstance(answer, Accept):
+        return []
+    if _is_confirm(question) and answer.content.get("approve") is not True:
+        return ['  note: this is no yes; a yes is elicit-accept {"approve": true}']
+    missing = [name for name in question.schema.get("required", ()) if name not in answer.content]
+    return [f"  note: the answer has no {', '.join(missing)}, which the form wants"] if missing else []
+
+
+def _show_progress(progress: Progress) -> None:
+    if progress.message:  # what has none only shows that the call is alive
+        share = f"{progress.progress:g}" + (f" of {progress.total:g}" if progress.total else "")
+        print(f"  {plain(progress.call)}: {share}: {plain(progress.message)}", file=sys.stderr, flush=True)
 
 
 def _is_visible(text: str) -> bool:
@@ -97,7 +141,7 @@ def _said(answer: _Queued) -> str:
 class _Player:
     """Does what the lines of a script say, one after the other."""
 
-    def __init__(self, client: McpClient, answers: QueuedAnswers, results: TextIO) -> None:
+    def __init__(self, client: McpClient, answers: QueuedAnswers | None, results: TextIO) -> None:
         self._client = client
         self._answers = answers
         self._results = results
@@ -117,8 +161,13 @@ class _Player:
                 await anyio.sleep(seconds)
                 return True
             case Queue(answer):
-                self._answers.put(answer)
+                if self._answers is None:
+                    print("note: without --elicit nobody is asked, and no answer is used", file=sys.stderr, flush=True)
+                else:
+                    self._answers.put(answer)
                 return True
+            case List():
+                what = "list"
             case Call(tool):
                 what = f"@{tool}"
             case Read(uri):
@@ -135,7 +184,10 @@ class _Player:
             return True
         return False
 
-    async def _value(self, directive: Call | Read) -> Any:
+    async def _value(self, directive: Call | Read | List) -> Any:
+        if isinstance(directive, List):
+            tools = {tool["name"]: tool.get("description", "") for tool in await self._client.tools()}
+            return {"tools": tools, "resources": [resource["uri"] for resource in await self._client.resources()]}
         if isinstance(directive, Read):
             return value_of(await self._client.read(directive.uri))
         result = await self._client.call(directive.tool, directive.arguments)

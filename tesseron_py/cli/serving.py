@@ -63,8 +63,13 @@ async def serve_stdio(served: Any, limits: EndpointLimits | None = None) -> None
     from ..mcp.stdio import serve_stdin_stdout
     from ..running import GRACE, leave_now, until_stopped
 
+    async def serve() -> None:
+        if sys.stdin is not None and sys.stdin.isatty():
+            print("This speaks MCP, for a client that starts it; Ctrl-C ends it. See --help.", file=sys.stderr)
+        await serve_stdin_stdout(served, limits=limits)
+
     try:
-        await until_stopped(lambda: serve_stdin_stdout(served, limits=limits))
+        await until_stopped(serve)
     finally:
         await served.aclose(grace=GRACE)
         if served.home.running:

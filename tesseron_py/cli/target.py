@@ -6,7 +6,6 @@ import difflib
 import importlib
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from .failure import Failure
@@ -14,7 +13,6 @@ from .failure import Failure
 if TYPE_CHECKING:
     from ..app import Tesseron
 
-_LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 _FORM = "MODULE:APP, like shop.main:app, or MODULE:make_app() for a factory"
 
 
@@ -40,7 +38,9 @@ def load(target: str) -> Any:
         except AttributeError as error:
             close = difflib.get_close_matches(name, dir(found), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise Failure(f"{target}: there is no {name!r} in {module_name}{hint}", 2) from error
+            where = getattr(sys.modules.get(module_name), "__file__", None)
+            file = f" ({where})" if where else ""
+            raise Failure(f"{target}: there is no {name!r} in {module_name}{hint}{file}", 2) from error
     if not call:
         return found
     if not callable(found):
@@ -48,7 +48,7 @@ def load(target: str) -> Any:
     try:
         return found()
     except (Exception, SystemExit) as error:
-        raise Failure(f"{target}: the factory failed: {_where(error)}") from error
+        raise Failure(f"{target}: the factory failed: {_described(error)}") from error
 
 
 def load_app(target: str) -> Tesseron:
@@ -72,23 +72,15 @@ def _import(name: str, target: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or name
         if name == missing or name.startswith(f"{missing}."):
-            raise Failure(f"{target}: there is no module {missing!r} here ({os.getcwd()}) or installed", 2) from error
-        raise Failure(f"{target}: {_where(error)}") from error
+            hint = f"; a module is named without .py: {name[:-3]}" if name.endswith(".py") else ""
+            message = f"{target}: there is no module {missing!r} here ({os.getcwd()}) or installed{hint}"
+            raise Failure(message, 2) from error
+        raise Failure(f"{target}: {_described(error)}") from error
     except (Exception, SystemExit) as error:
-        raise Failure(f"{target}: importing {name} failed: {_where(error)}") from error
+        raise Failure(f"{target}: importing {name} failed: {_described(error)}") from error
 
 
-def _where(error: BaseException) -> str:
-    """The error, and the last line of the user's own code that it came through."""
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, SyntaxError):
-        return said  # which names file and line itself
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(_LIBRARY)
-        and not frame.filename.startswith("<frozen importlib")
-        and frame.lineno
-        and not frame.filename.startswith(os.path.dirname(importlib.__file__))
-    ]
-    return f"{said} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else said
+def _described(error: BaseException) -> str:
+    from .origin import described  # it takes time to import, and most apps load
+
+    return described(error)

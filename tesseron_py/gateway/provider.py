@@ -177,7 +177,7 @@ class AppProvider:
             action = self._action_name(id, name)
             if action in app.actions and self._tool_name(id, action) == name:
                 return app.invoke(action, arguments, caller)
-        raise UnknownTool(f"There is no tool {name!r}")
+        raise UnknownTool(f"There is no tool {name!r}{_meant(name, [tool.name for tool in self.tools(caller.client)])}")
 
     def resources(self, client: Client) -> Sequence[Resource]:
         return [
@@ -217,8 +217,18 @@ class AppProvider:
         # Names are compared decoded: a client may encode more or less than we do.
         name = unquote(quoted)
         if scheme != "tesseron" or not slash or app is None or name not in app.resources:
-            raise UnknownResource(f"There is no resource {uri!r}")
+            uris = [resource.uri for resource in self.resources(client)]
+            close = [known for known in uris if known.endswith(f"/{uri}")]
+            raise UnknownResource(f"There is no resource {uri!r}{_meant(uri, uris, close)}")
         return app, name
+
+
+def _meant(name: str, names: Sequence[str], close: Sequence[str] = ()) -> str:
+    """What the author of a wrong name may have meant, for an error message; empty when nothing is like it."""
+    from difflib import get_close_matches
+
+    likely = close or get_close_matches(name, names, n=1)
+    return f"; did you mean {likely[0]!r}?" if likely else ""
 
 
 EVERYBODY = "*"

@@ -10,7 +10,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import anyio
 from anyio.abc import Process
@@ -66,6 +66,7 @@ class ProcessTransport:
         self._outbox: MemoryObjectSendStream[str] | None = None
         self._read_all: anyio.Event | None = None
         self._sink: Sink | None = None
+        self._spoke = False
 
     async def open(self, home: Home, sink: Sink) -> None:
         try:
@@ -127,12 +128,17 @@ class ProcessTransport:
             with anyio.move_on_after(self._grace):
                 await process.wait()
         finally:  # whatever ended the reading, nobody must wait for what is not read
-            self._sink.ended(_epitaph(process.returncode))
+            self._sink.ended(self._epitaph(process.returncode))
 
     def _line(self, line: bytes) -> None:
         assert self._sink is not None
         if line.strip():
+            self._spoke = True
             self._sink.message(line)
+
+    def _epitaph(self, code: int | None) -> str:
+        silence = "" if self._spoke else " before it said anything; is it an MCP server on stdio?"
+        return _end_of(code) + silence
 
     async def _watch(self, process: Process) -> None:
         # A grandchild may hold stdout open, so the end of the process is not always the end of its output.
@@ -141,7 +147,7 @@ class ProcessTransport:
         code = await process.wait()
         with anyio.move_on_after(self._grace):
             await self._read_all.wait()
-        self._sink.ended(_epitaph(code))
+        self._sink.ended(self._epitaph(code))
 
     def listen(self, headers: Mapping[str, str]) -> None:
         """Nothing to do: stdout carries everything."""
@@ -174,7 +180,7 @@ def _signal(process: Process, name: str) -> None:
             process.kill()
 
 
-def _epitaph(code: Any) -> str:
+def _end_of(code: int | None) -> str:
     if code is None:
         return "The server process closed its output"
     if code < 0:

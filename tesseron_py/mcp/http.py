@@ -187,7 +187,7 @@ class HttpEndpoint:
             if not allowed:
                 raise _Refused(403, "Pages of this Origin may not call this server (--allow-origin allows one)")
             if not route(scope, self.path):
-                raise _Refused(404, f"There is nothing here; MCP is at {self.path}")
+                raise _Refused(404, f"There is nothing here; MCP is at {scope.get('root_path', '')}{self.path}")
             if scope["method"] == "OPTIONS" and origins and headers.get(b"access-control-request-method"):
                 # A browser asks without the token whether it may send it.
                 await reply.whole(204, headers=preflight())

@@ -158,19 +158,32 @@ def own_standard_streams() -> Iterator[tuple[int, int]]:
     """
     incoming, outgoing = _copy_of(0), _copy_of(1)
     empty = os.open(os.devnull, os.O_RDWR)
+    # Started without a standard error, something else has its number by now, such as the event loop's own.
+    log = 2 if sys.__stderr__ is not None else empty
     try:
-        # Started without a standard error, something else has its number by now, such as the event loop's own.
-        os.dup2(2 if sys.__stderr__ is not None else empty, 1)
-        os.dup2(empty, 0)
-        _flush()
-        with _printing_anything():
+        with _exchanged((log, 1)):
+            _flush()
+        # Set up anew, a stream asks for its position; so its descriptor must be the one it was opened on.
+        with _printing_anything(), _exchanged((empty, 0), (log, 1)):
             yield incoming, outgoing
     finally:
-        _flush()
-        os.dup2(incoming, 0)
-        os.dup2(outgoing, 1)
         for fd in (incoming, outgoing, empty):
             os.close(fd)
+
+
+@contextmanager
+def _exchanged(*pairs: tuple[int, int]) -> Iterator[None]:
+    """While the body runs, the second descriptor of each pair is the first one. Nothing printed is left over."""
+    kept = [(_copy_of(fd), fd) for _, fd in pairs]
+    try:
+        for replacement, fd in pairs:
+            os.dup2(replacement, fd)
+        yield
+    finally:
+        _flush()
+        for copy, fd in kept:
+            os.dup2(copy, fd)
+            os.close(copy)
 
 
 def _copy_of(fd: int) -> int:

@@ -30,6 +30,7 @@ class Readiness:
         self._provider = provider
         self._home = home
         self._attempt: _Attempt | None = None
+        self._logged = ""
         self._then: list[Callable[[], None]] = []
 
     async def wait(self) -> None:
@@ -64,7 +65,9 @@ class Readiness:
             await self._provider.ready()
             attempt.error, self.done = None, True
         except (Exception, SystemExit) as error:  # an application's module may call `sys.exit` while it is loaded
-            logger.exception("The MCP provider failed to get ready")
+            if repr(error) != self._logged:
+                self._logged = repr(error)
+                logger.exception("The server cannot get ready")
             attempt.error = error
         finally:
             self._attempt = None

@@ -111,6 +111,11 @@ def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
 @cached_by_type
 def _form(schema_type: Any) -> AnswerForm:
     name = "response" if schema_type is str else "value"
+    if isinstance(schema_type, (list, tuple, set, frozenset, dict)):
+        raise InvalidSchema(
+            f"{schema_type!r} is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema goes into"
+            " json_schema="
+        )
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(schema_type)
         document = form_document(adapter)

@@ -258,9 +258,11 @@ def _annotated(parameter: Parameter, where: str) -> Any:
     """The parameter as the annotation of a TypedDict's key, its default included."""
     annotation, default = parameter.annotation, parameter.default
     if annotation is UNSET:
+        name = parameter.name
+        context = f"; the call's own context is `{name}: Context`, in a `def` `{name}: SyncContext`"
         raise RegistrationError(
-            f"{where}: the parameter {parameter.name!r} has no annotation; write what it takes, such as"
-            f" `{parameter.name}: str`"
+            f"{where}: the parameter {name!r} has no annotation; write what it takes, such as `{name}: str`"
+            f"{context if name.startswith(('ctx', 'context')) else ''}"
         )
     if isinstance(annotation, Unresolved):
         raise RegistrationError(f"{where}: the annotation of {parameter.name!r}, {annotation.mend()}")

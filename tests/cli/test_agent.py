@@ -121,10 +121,13 @@ def test_a_working_day_with_an_official_server(where: list[str]) -> None:
     assert "\u2603" in done.stdout
     assert done.stderr == (
         "? Which\\x1b[2J?\n"
+        "  form: warehouse (string)\n"
         '  answered: accept {"warehouse":"W-7"}\n'
         "? And now?\n"
+        "  form: warehouse (string)\n"
         "  answered: decline\n"
         "? Once more?\n"
+        "  form: warehouse (string)\n"
         "  answered: cancel (no answer is queued)\n"
         "? Sign in https://example.test/login\n"
         "  answered: cancel (no answer is queued)\n"
@@ -196,6 +199,30 @@ def test_a_call_that_takes_too_long_is_given_up_and_the_script_goes_on() -> None
     assert done.returncode == 1
 
 
+def test_answers_that_nobody_asks_for_are_noted() -> None:
+    done = agent("elicit-accept {}\n@x\n", *raw())
+    assert done.stderr.splitlines()[1:] == ["note: without --elicit nobody is asked, and no answer is used"]
+    assert (values(done), done.returncode) == ([[]], 0)
+
+
+def test_what_there_is_is_listed_and_progress_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "bank_app.py").write_text(
+        "from tesseron_py import Context, Tesseron\napp = Tesseron('bank')\n"
+        "@app.action\nasync def audit(ctx: Context) -> int:\n    'Count.'\n"
+        "    await ctx.progress(50, 'half way')\n    await ctx.progress(60)\n    return 7\n"
+        "@app.resource\ndef balance() -> int:\n    return 1\n"
+    )
+    for where in (["--app", "bank_app:app"], ["--stdio", f"{EXECUTABLE} mcp bank_app:app"]):
+        done = agent("list\n@audit\n@audti\nread balance\n", *where, cwd=tmp_path)
+        assert values(done) == [{"tools": {"audit": "Count."}, "resources": ["tesseron://bank/balance"]}, 7]
+        assert done.stderr.splitlines() == [
+            "  audit: 50 of 100: half way",
+            "error: @audti: There is no tool 'audti'; did you mean 'audit'? (-32602)",
+            "error: read balance: There is no resource 'balance'; did you mean 'tesseron://bank/balance'? (-32002)"
+            ' {"uri":"balance"}',
+        ]
+
+
 # How it ends
 
 
@@ -230,11 +257,14 @@ def test_a_server_that_dies_ends_it_and_is_told_how() -> None:
     ("arguments", "says"),
     [
         (["--stdio", "tesseron-no-such-command"], "error: Cannot start the server: there is no command"),
-        (["--stdio", shlex.join([sys.executable, "-c", ""])], "error: The server process exited with code 0"),
+        (["--stdio", shlex.join([sys.executable, "-c", ""])],
+         "error: The server process exited with code 0 before it said anything; is it an MCP server on stdio?"),
         (["--url", "http://127.0.0.1:1/mcp"], "error: Cannot connect to http://127.0.0.1:1/mcp"),
         (["--stdio", shlex.join([sys.executable, "-c", "import time; time.sleep(60)"]), "--timeout", "0.3"],
          "error: initialize: no answer within 0.3 s"),
         (["--app", "no_such_module:app"], "error: no_such_module:app: there is no module 'no_such_module'"),
+        (["--stdio", "tesseron-py run bank:app"], "error: --stdio: `tesseron-py run` speaks no MCP on stdio; write"),
+        (["--stdio", f"{sys.executable} -m tesseron_py run bank:app"], "error: --stdio: `tesseron-py run` speaks no"),
         (["--app", "json:loads"], "error: --app: function is no Tesseron app"),
     ],
 )  # fmt: skip
@@ -282,6 +312,21 @@ def test_ctrl_c_exits_130_without_a_traceback(script: str) -> None:
         assert process.wait() == 130
         assert process.stderr.read() == b""
         timer.cancel()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_sigterm_ends_the_server_that_was_started(tmp_path: Path) -> None:
+    stubborn = "import os, sys, time; print(os.getpid(), file=sys.stderr, flush=True); time.sleep(600)"
+    with subprocess.Popen(
+        command("--stdio", shlex.join([sys.executable, "-c", stubborn])), stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        server = int(process.stderr.readline())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 143
+        assert process.stderr.read() == b""
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
 
 
 # An app in the same process

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tesseron_py._version import __version__
+from tesseron_py.cli import logs
 from tesseron_py.cli import main as module
 from tesseron_py.cli.failure import Failure
 from tesseron_py.cli.main import main
@@ -169,13 +170,23 @@ def test_what_a_command_cannot_print_any_more_is_no_traceback(command: Any, monk
 
 
 def test_warnings_of_the_library_are_single_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    formatter = module._OneLine()
-    try:
+    formatter = logs._OneLine()
+
+    def fail() -> None:
         raise KeyError("secret\nline")
+
+    try:
+        fail()
     except KeyError:
         error = sys.exc_info()
     record = logging.LogRecord("tesseron_py.x", logging.ERROR, "f.py", 1, "it %s\x1b[2J", ("broke",), error)
-    assert formatter.format(record) == "error: it broke\\x1b[2J (KeyError: 'secret\\nline')"
+    where = f"{__file__}, line {fail.__code__.co_firstlineno + 1}"
+    said = f"error: it broke\\x1b[2J: KeyError: 'secret\\nline' ({where}); TESSERON_DEBUG=1 shows the traceback"
+    assert formatter.format(record) == said
+    failure = (Failure, Failure("there is no app"), None)
+    record = logging.LogRecord("tesseron_py.x", logging.ERROR, "f.py", 1, "it broke", (), failure)
+    assert formatter.format(record) == "error: it broke: there is no app"
+    record.exc_info = error
     monkeypatch.setenv("TESSERON_DEBUG", "1")
     assert "Traceback" in formatter.format(record)
     plain = logging.LogRecord("tesseron_py.x", logging.WARNING, "f.py", 1, "careful", (), None)

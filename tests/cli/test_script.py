@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tesseron_py.cli.failure import Failure
-from tesseron_py.cli.script import Call, Queue, Read, Wait, duration, parse
+from tesseron_py.cli.script import Call, List, Queue, Read, Wait, duration, parse
 from tesseron_py.invocation import Accept, Cancel, Decline
 
 
@@ -34,6 +34,7 @@ from tesseron_py.invocation import Accept, Cancel, Decline
         ('@x {"a":"two words"}', Call("x", {"a": "two words"})),
         ("@a.b/c", Call("a.b/c", {})),
         ("read tesseron://shop/all items", Read("tesseron://shop/all items")),
+        ("list", List()),
     ],
 )
 def test_what_may_be_written(line: str, directive: object) -> None:
@@ -54,6 +55,9 @@ def test_a_cancel_is_queued() -> None:
         ("elicit", "unknown directive"),
         ('{"method":"ping"}', "unknown directive"),
         ("@", "the name of a tool is missing"),
+        ("list tools", "list stands alone"),
+        ('@x{"a": 1}', "a space is missing before the { in '@x{\"a\":'"),
+        ('@x {"a": }', "what follows @x is not JSON: expected value at its character 7"),
         ("@ x", "the name of a tool is missing"),
         ("@x {", "what follows @x is not JSON"),
         ("@x NaN", "what follows @x is not JSON"),

@@ -28,6 +28,43 @@ async def test_questions_take_the_answers_in_order_and_then_are_cancelled(capsys
     ]
 
 
+@pytest.mark.parametrize(
+    ("schema", "content", "shown"),
+    [
+        ({"approve": {"type": "boolean"}}, {"approve": True}, []),
+        (
+            {"approve": {"type": "boolean"}},
+            {},
+            ['  note: this is no yes; a yes is elicit-accept {"approve": true}'],
+        ),
+        (
+            {"approve": {"type": "boolean"}},
+            {"approve": "yes"},
+            ['  note: this is no yes; a yes is elicit-accept {"approve": true}'],
+        ),
+        (
+            {"who": {"enum": ["ann", "bob"]}, "n": {"type": "integer"}},
+            {"who": "ann"},
+            ["  form: who (ann/bob), n (integer, optional)"],
+        ),
+        (
+            {"who": {"type": "string"}},
+            {"value": "ann"},
+            ["  form: who (string)", "  note: the answer has no who, which the form wants"],
+        ),
+    ],
+)
+async def test_a_form_is_shown_and_what_an_answer_lacks(
+    schema: dict[str, Any], content: dict[str, Any], shown: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = QueuedAnswers()
+    answers.put(Accept(content))
+    question = Question("Sure?", {"properties": schema, "required": [next(iter(schema))]})
+    assert await answers.answer(question) == Accept(content)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if not line.startswith(("? ", "  answered: "))] == shown
+
+
 @pytest.mark.parametrize("message", ["", "  \n", "\u200b\u2060\ufeff", "\x1b\x07", "\u00a0\u3000"])
 async def test_field_53_a_blank_question_is_cancelled_and_takes_no_answer(
     message: str, capsys: pytest.CaptureFixture[str]

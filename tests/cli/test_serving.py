@@ -144,6 +144,24 @@ def test_a_taken_port_is_said(shop: Path) -> None:
         assert "cannot listen" in err
 
 
+@pytest.mark.skipif(os.name != "posix", reason="terminals")
+@pytest.mark.parametrize("arguments", [["mcp", "shop_app:app"], ["gateway"]])
+def test_a_server_on_stdio_tells_whoever_sits_at_a_terminal_what_it_is(shop: Path, arguments: list[str]) -> None:
+    ours, theirs = os.openpty()
+    try:
+        line = [sys.executable, "-m", "tesseron_py", *arguments]
+        with subprocess.Popen(line, cwd=shop, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            assert said == "This speaks MCP, for a client that starts it; Ctrl-C ends it. See --help.\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+            assert process.stderr.read() == ""
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
 def exchange(process: subprocess.Popen[str], message: dict[str, Any]) -> dict[str, Any]:
     """Send one message and read one; the input stays open."""
     assert process.stdin is not None

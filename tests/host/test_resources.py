@@ -248,6 +248,8 @@ def test_a_resource_that_cannot_be_declared_says_why() -> None:
     app.resource("taken").read(lambda: 0)
     for declare, says in (
         (lambda: app.resource("").read(lambda: 0), "name"),
+        (lambda: app.resource(3), "name is a string"),  # type: ignore[call-overload]
+        (lambda: app.resource("taken")(lambda: 0), "already"),
         (lambda: app.resource("x").read(7), "takes a function"),  # type: ignore[arg-type]
         (lambda: app.resource("x").read(lambda needed: 0), "needs arguments"),  # type: ignore[arg-type, misc]
         (lambda: app.resource("taken").read(lambda: 0), "already"),
@@ -257,3 +259,25 @@ def test_a_resource_that_cannot_be_declared_says_why() -> None:
     ):
         with pytest.raises(RegistrationError, match=says):
             declare()
+
+
+async def test_a_read_function_becomes_a_resource_by_a_decorator() -> None:
+    app = Tesseron("shop")
+
+    @app.resource
+    def balance() -> int:
+        """What is left."""
+        return 7
+
+    @app.resource("log of all")
+    async def entries() -> list[str]:
+        return ["a"]
+
+    async with serving(app) as gateway:
+        assert [(entry["name"], entry["description"]) for entry in gateway.hello["params"]["resources"]] == [
+            ("balance", "What is left."),
+            ("log of all", ""),
+        ]
+    assert balance() == 7
+    assert await entries() == ["a"]
+    assert app.resource(name="named").read(lambda: 0).name == "named"

@@ -16,7 +16,7 @@ import pytest
 from client_peers import PATIENCE
 
 from tesseron_py.mcp.client import McpClient, TransportEnded
-from tesseron_py.mcp.client_process import ProcessTransport, _epitaph
+from tesseron_py.mcp.client_process import ProcessTransport, _end_of
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and process groups")
 
@@ -177,5 +177,5 @@ async def test_sending_to_a_server_that_is_gone_fails() -> None:
 
 @posix
 def test_the_end_of_a_process_in_words() -> None:
-    assert _epitaph(-signal.SIGTERM) == "The server process was ended by SIGTERM"
-    assert _epitaph(-200) == "The server process was ended by signal 200"
+    assert _end_of(-signal.SIGTERM) == "The server process was ended by SIGTERM"
+    assert _end_of(-200) == "The server process was ended by signal 200"

@@ -801,7 +801,9 @@ async def test_under_a_root_path() -> None:
     async with serving(rooted) as url, httpx.AsyncClient(base_url=url) as http:
         client = Web(http, "/tools")
         await client.initialize()
-        assert (await http.get("/mcp")).status_code == 404
+        lost = await http.get("/mcp")
+        assert lost.status_code == 404
+        assert "MCP is at /behind/tools" in lost.text
 
 
 async def test_a_websocket_is_refused_and_anything_else_is_no_request() -> None:

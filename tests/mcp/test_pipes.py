@@ -182,6 +182,21 @@ def test_field_80_and_81_what_is_printed_meanwhile_goes_to_standard_error() -> N
     assert done.stderr == b"pending printed \\U0001f600\nwritten\nchild ''\n"
 
 
+def test_standard_output_may_be_a_file(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            input=b"hello\n",
+            stdout=out,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=True,
+            env={**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUNBUFFERED": ""},
+        )
+    assert (tmp_path / "out").read_bytes() == b"frame hello\nafter\n"
+    assert done.stderr == b"pending printed \\U0001f600\nwritten\nchild ''\n"
+
+
 @pytest.mark.parametrize("close", ["sys.stdout = None", "os.close(2)", "sys.stdout.close = lambda: None"])
 def test_a_process_without_some_of_its_streams_is_served_too(close: str) -> None:
     program = f"import os, sys\n{close}\n" + (

@@ -49,6 +49,7 @@ class Flaky:
 def stars(name: str, *rest: str) -> None: ...
 def double_stars(name: str, **rest: str) -> None: ...
 def bare(name) -> None: ...  # type: ignore[no-untyped-def]
+async def bare_context(context) -> None: ...  # type: ignore[no-untyped-def]
 def positional(name: str, /) -> None: ...
 def unresolved(name: OnlyForCheckers) -> None: ...
 def unresolved_return(name: str) -> OnlyForCheckers: ...
@@ -72,6 +73,11 @@ CASES: list[tuple[Callable[..., Any], str]] = [
     (stars, "*rest has no names an agent could give; name every parameter, or take the input as one value"),
     (double_stars, "**rest has no names an agent could give; name every parameter, or take the input as"),
     (bare, "the parameter 'name' has no annotation; write what it takes, such as `name: str`"),
+    (
+        bare_context,
+        "the parameter 'context' has no annotation; write what it takes, such as `context: str`; the call's own context"
+        " is `context: Context`, in a `def` `context: SyncContext`",
+    ),
     (positional, "the parameter 'name' is positional-only, and agents give names; remove the `/`"),
     (
         unresolved,

@@ -95,6 +95,8 @@ class Unfinished(BaseModel):
         (None, f"value: it is nothing but null, {ONLY}"),
         (dict[str, int], "dict[str, int] has no fields of its own to ask for; use a model, a dataclass or a TypedDict"),
         (Callable[[], None], "collections.abc.Callable[[], None] has no JSON Schema: Cannot generate a JsonSchema for"),
+        (["ann", "bob"], "['ann', 'bob'] is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema"),
+        ({"type": "object"}, "is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema goes into"),
         (object(), "has no JSON Schema: "),
         (Unfinished, "Unfinished has no JSON Schema: "),
         ("Nowhere", "'Nowhere' has no JSON Schema: "),
