@@ -1,24 +1,25 @@
 """A file that tells other processes of this one, there exactly as long as what it says holds.
 
-It is removed at the latest when the interpreter ends, and when SIGTERM would end the process without ado. Whoever reads
-such files checks that their process is alive, for those of processes that were killed.
+It is removed at the latest when the interpreter ends, and when SIGTERM would end the process without ado; so is what
+else a process has on disk only while it runs. Whoever reads such files checks that their process is alive, for those of
+processes that were killed.
 """
 
 from __future__ import annotations
 
 import atexit
+import itertools
 import logging
+import os
 import signal
 import threading
-import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from . import directory
 
 logger = logging.getLogger("tesseron_py")
-
-_open: weakref.WeakSet[Announcement] = weakref.WeakSet()
 
 
 class Announcement:
@@ -32,8 +33,7 @@ class Announcement:
         self.path = path
         self._content: dict[str, Any] | None = None
         self._removed = False
-        _open.add(self)
-        _remove_on_exit()
+        self._take_back = remove_at_exit(self.remove)
 
     def write(self, content: dict[str, Any]) -> None:
         """Say this from now on; not any more once it is removed.
@@ -57,28 +57,52 @@ class Announcement:
         """Remove it for good; may be repeated."""
         self._removed = True
         self._content = None
-        _open.discard(self)
+        self._take_back()
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
             logger.warning("%s cannot be removed: %s", self.path, error)
 
 
-def _remove_all() -> None:
-    for announcement in list(_open):
-        announcement.remove()
-
-
+_numbers = itertools.count()
+_removals: dict[int, tuple[int, Callable[[], None]]] = {}
 _registered = False
 
 
-def _remove_on_exit() -> None:
+def remove_at_exit(remove: Callable[[], None]) -> Callable[[], None]:
+    """Have `remove()` called when this process ends by itself or by SIGTERM; a child that it forks does not call it.
+
+    Returns:
+        What takes that back; may be repeated.
+    """
     global _registered  # noqa: PLW0603  # one process, one end
     if not _registered:
         _registered = True
         atexit.register(_remove_all)
+    heed_sigterm()
+    number = next(_numbers)
+    _removals[number] = os.getpid(), remove
+
+    def take_back() -> None:
+        _removals.pop(number, None)
+
+    return take_back
+
+
+def heed_sigterm() -> None:
+    """Have SIGTERM remove what is there before it ends the process, unless the program does something of its own on it.
+
+    Signals are the main thread's: elsewhere this does nothing, so whoever starts a thread calls it before.
+    """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminated)
+
+
+def _remove_all() -> None:
+    for number in list(_removals):
+        process, remove = _removals.pop(number, (0, None))
+        if process == os.getpid() and remove is not None:
+            remove()
 
 
 def _terminated(number: int, frame: object) -> None:

@@ -33,6 +33,8 @@ logger = logging.getLogger("tesseron_py.bindings.http")
 CONNECT_TIMEOUT: Final = 5.0
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds that each step of closing may wait for the gateway."""
+KEPT_OPEN: Final = 3.0
+"""Seconds for which a TCP connection is kept for the next request."""
 FRAMING: Final = 1024
 """Bytes an event may have beside its message: field names, its number."""
 MAX_ERROR_BODY: Final = 64 * 1024
@@ -145,6 +147,8 @@ class HttpChannel:
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
             timeout=httpx.Timeout(connect=CONNECT_TIMEOUT, read=limits.attempt, write=limits.attempt, pool=None),
+            # Servers close what is idle for 5 s, and a message that meets that close would have to be repeated.
+            limits=httpx.Limits(keepalive_expiry=KEPT_OPEN),
             # Certificates take long to load and are of no use without TLS.
             verify=url.scheme == "https",
             trust_env=not is_loopback_host(url.host),

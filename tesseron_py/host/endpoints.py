@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import anyio
 
+from ..announcement import remove_at_exit
 from ..bindings.channel import Channel, Gate
 from ..home import Home
 from .claims import ClaimGate
@@ -128,7 +129,11 @@ def unix_source(gate: Gate, *, limits: Limits) -> Source:
         async with listen(
             gate, bind_required=bind_required, limit=limits.frame, handshake=limits.handshake
         ) as listener:
-            yield _UnixSocket(listener)
+            take_back = remove_at_exit(listener.remove_files)
+            try:
+                yield _UnixSocket(listener)
+            finally:
+                take_back()
 
     return source
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from ..announcement import heed_sigterm
 from ..protocol.messages import PENDING_AGENT, AgentInfo
 from ..workers import Workers, loop_caller
 from .host import Host
@@ -41,6 +42,7 @@ class SyncHost:
         self._claimed = threading.Event()
         self._problem: BaseException | None = None
         self._stop: Callable[[], None] = lambda: None
+        heed_sigterm()
         self._thread = threading.Thread(target=self._run, name=f"tesseron-py {app.id}", daemon=True)
         self._thread.start()
         self._listening.wait()

@@ -189,7 +189,12 @@ async def refused(listener: Listener, sent: bytes) -> tuple[int, str]:
 
 @asynccontextmanager
 async def listening(
-    gate: Gate | None = None, *, limit: int = LIMIT, stall: float = 30.0, host: str = "127.0.0.1"
+    gate: Gate | None = None,
+    *,
+    limit: int = LIMIT,
+    stall: float = 30.0,
+    host: str = "127.0.0.1",
+    handshake: float = 10.0,
 ) -> AsyncIterator[Listener]:
     """A listener; what a test accepts from it and does not close is closed at once when the test is over."""
     accepted: list[WebSocketChannel] = []
@@ -198,7 +203,7 @@ async def listening(
         accepted.append(await Listener.accept(listener))
         return accepted[-1]
 
-    async with listen(gate, limit=limit, stall=stall, host=host) as listener:
+    async with listen(gate, limit=limit, stall=stall, host=host, handshake=handshake) as listener:
         listener.accept = accept
         try:
             yield listener
@@ -514,9 +519,8 @@ async def test_closing_at_once_takes_note_of_a_close_that_came_with_the_request(
         assert await client.close_code() == 1000
 
 
-async def test_a_slow_handshake_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket, "HANDSHAKE_DEADLINE", 0.05)
-    async with guard(), listening() as listener:
+async def test_a_slow_handshake_is_cut_off() -> None:
+    async with guard(), listening(handshake=0.05) as listener:
         host, port = address(listener)
         for sent in (b"", b"GET / HTTP/1.1\r\nHost:"):
             async with await anyio.connect_tcp(host, port) as stream:

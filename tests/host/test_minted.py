@@ -333,13 +333,15 @@ async def test_a_directory_that_cannot_be_used_says_what_to_do(tesseron_home: Pa
 
 
 PROGRAM = """
-import sys, asyncio, anyio
+import sys, asyncio, threading, anyio
 from tesseron_py import Tesseron
 app = Tesseron("shop")
-how = sys.argv[1]
+how, binding = sys.argv[1:]
+def up(host):
+    print(host.url, flush=True)
 async def main():
-    async with app.listen() as host:
-        print("up", flush=True)
+    async with app.listen(binding) as host:
+        up(host)
         if how == "raise":
             raise RuntimeError("mine")
         if how == "exit":
@@ -348,12 +350,13 @@ async def main():
             return
         await anyio.sleep_forever()
 if how == "thread":
-    host = app.start()
-    print("up", flush=True)
+    up(app.start(binding))
+elif how == "thread waits":
+    up(app.start(binding))
+    threading.Event().wait()
 elif how == "leak":
     async def leak():
-        await app.listen().__aenter__()
-        print("up", flush=True)
+        up(await app.listen(binding).__aenter__())
     loop = asyncio.new_event_loop()
     loop.run_until_complete(leak())
 else:
@@ -361,6 +364,13 @@ else:
 """
 
 
+def left_by(tesseron_home: Path, url: str) -> list[Path]:
+    """What there is of an app on disk: its manifest, and its socket and the directory of that."""
+    socket = [Path(url), Path(url).parent] if url.startswith("/") else []
+    return [path for path in [*(tesseron_home / "instances").iterdir(), *socket] if path.exists()]
+
+
+@pytest.mark.parametrize("binding", ["ws", "uds"])
 @pytest.mark.parametrize(
     ("how", "number", "code"),
     [
@@ -371,22 +381,58 @@ else:
         ("leak", None, 0),
         ("wait", signal.SIGINT, 1),
         ("wait", signal.SIGTERM, -signal.SIGTERM),
+        ("thread waits", signal.SIGINT, 1),
+        ("thread waits", signal.SIGTERM, -signal.SIGTERM),
     ],
 )
-def test_the_manifest_is_gone_however_the_process_ends(
-    tesseron_home: Path, how: str, number: signal.Signals | None, code: int
+def test_nothing_of_an_app_is_left_however_its_process_ends(
+    tesseron_home: Path, how: str, number: signal.Signals | None, code: int, binding: str
 ) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, how], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, how, binding]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
+        url = process.stdout.readline().strip()
+        assert url
         if number is not None:
-            assert len(list((tesseron_home / "instances").iterdir())) == 1
+            assert len(left_by(tesseron_home, url)) == (1 if binding == "ws" else 3)
             process.send_signal(number)
         process.communicate(timeout=20)
-    assert list((tesseron_home / "instances").iterdir()) == []
+    assert left_by(tesseron_home, url) == []
     assert process.returncode in (code, -abs(number or 0))
+
+
+FORKING = """
+import os, signal, sys, threading
+from tesseron_py import Tesseron
+host = Tesseron("shop").start("uds")
+for end in ("exit", "terminate"):
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # A signal that comes before the child has forgotten what was its parent's is lost.
+        os.write(write, b"1")
+        if end == "exit":
+            sys.exit(0)
+        threading.Event().wait()
+    os.read(read, 1)
+    if end == "terminate":
+        os.kill(child, signal.SIGTERM)
+    os.waitpid(child, 0)
+print(host.url, flush=True)
+input()
+"""
+
+
+def test_a_child_of_an_app_leaves_what_is_its_parents(tesseron_home: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert len(left_by(tesseron_home, url)) == 3
+        process.communicate("\n", timeout=20)
+    assert left_by(tesseron_home, url) == []
+    assert process.returncode == 0
 
 
 def test_run_shows_the_code_large_and_what_to_tell_the_agent(tesseron_home: Path) -> None:

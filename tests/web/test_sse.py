@@ -19,6 +19,11 @@ def test_a_frame_is_one_data_line_without_an_id() -> None:
     assert encode("Zoë \u2028 \U0001f600") == "data: Zoë \u2028 \U0001f600\n\n".encode()
 
 
+def test_a_frame_may_have_an_id_which_comes_first() -> None:
+    assert encode('{"a":1}', id="7") == b'id: 7\ndata: {"a":1}\n\n'
+    assert parse(encode("a\r\nb", id="8")) == [Event("a\nb", "8")]
+
+
 def test_field_71_lines_of_data_are_joined_with_a_newline() -> None:
     assert parse(b"data: a\ndata: b\n\n") == [Event("a\nb")]
     assert parse(b"data: a\rdata:b\r\r") == [Event("a\nb")]
