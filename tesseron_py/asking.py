@@ -70,7 +70,8 @@ class Asking(Coroutine[Any, Any, T_co], Generic[T_co]):
     def __eq__(self, other: object) -> bool:
         return other is self or self._refuse()
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def __format__(self, spec: str, /) -> Never:
         self._refuse()

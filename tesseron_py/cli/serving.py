@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .failure import Failure
 
@@ -145,10 +145,11 @@ def serve_http(
             # The command takes the signals itself: uvicorn would wait for an open stream for ever.
             yield
 
-    shown_host, port = listener.getsockname()[:2]
+    shown_host: str = listener.getsockname()[0]
+    port = listener.getsockname()[1]
 
     def announce() -> AbstractContextManager[None]:
-        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(shown_host, shown_host)
+        local = _LOOPBACK_OF.get(shown_host, shown_host)
         return announced(endpoint, _origin(local, port))
 
     anyio.run(
@@ -161,6 +162,10 @@ def serve_http(
         f"{what} at {_origin(shown_host, port)}/mcp",
         name,
     )
+
+
+_LOOPBACK_OF: Final[Mapping[str, str]] = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Where a server is reached from its own machine that listens on all addresses."""
 
 
 def _origin(host: str, port: int) -> str:

@@ -69,7 +69,7 @@ class Gateway(AppProvider):
         discover: bool = True,
     ) -> None:
         super().__init__(info, limits=limits, confirm_form=confirm_form)
-        self._surface = surface
+        self._surface: meta.Surface = surface
         self._discover = discover
         self._opened = False
         self._discovery = Discovery(self._instance_changed)
