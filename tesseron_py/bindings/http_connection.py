@@ -34,7 +34,7 @@ class EventLog:
     """The events that the app has not acknowledged, as frames, numbered 1, 2, 3, …"""
 
     def __init__(self, limits: HttpLimits) -> None:
-        self.acknowledged = 0
+        self.acknowledged: int = 0
         """The number of the last event that is not kept any more."""
         self._limits = limits
         self._frames: deque[bytes] = deque()
@@ -94,15 +94,15 @@ class HttpConnection:
     def __init__(
         self, opening: str, id: Any, *, limits: HttpLimits, home: Home, on_end: Callable[[HttpConnection], None]
     ) -> None:
-        self.id = secrets.token_urlsafe(16).encode()
+        self.id: bytes = secrets.token_urlsafe(16).encode()
         """What the app names it by."""
-        self.answered = anyio.Event()
+        self.answered: Any = anyio.Event()
         """Set when the opening has its answer, or never will."""
         self.answer: str | None = None
         """The answer to the opening."""
-        self.is_open = False
+        self.is_open: bool = False
         """Whether the answer was a result; an error opens no connection."""
-        self.used = False
+        self.used: bool = False
         """Whether the app has made a request with the connection's id. Before, the answer to its opening may have got
         lost, and it may open another connection, with the resume token it had before."""
         self._opening_id = id

@@ -119,7 +119,7 @@ class TesseronEndpoint:
             raise ValueError("Apps must show a token; give one that cannot be guessed")
         self.path = path
         self.limits = limits
-        self.home = home or Home("the Tesseron endpoint")
+        self.home: Home = home or Home("the Tesseron endpoint")
         self._on_channel = on_channel
         self._guard = Guard(token=token, hosts=hosts, origins=origins)
         self._connections: dict[bytes, HttpConnection] = {}

@@ -24,7 +24,7 @@ class Manifest:
     """
 
     def __init__(self, app_name: str) -> None:
-        self.instance_id = f"inst-{secrets.token_hex(8)}"
+        self.instance_id: str = f"inst-{secrets.token_hex(8)}"
         self._file = Announcement(directory.private(directory.INSTANCES) / f"{self.instance_id}.json")
         self._app_name = app_name
         self._added_at = int(time.time() * 1000)

@@ -28,7 +28,7 @@ class Joined:
     """One reader's share in a call that may have several: the call is given up with the last of them."""
 
     def __init__(self, call: _Call) -> None:
-        self.invocation = call.invocation
+        self.invocation: Invocation = call.invocation
         self._call: _Call | None = call
         call.readers += 1
 

@@ -45,11 +45,11 @@ class Host:
         self._command = command
         self._scenario = scenario
         self._directory = tempfile.TemporaryDirectory(prefix="tesseron-conformance-", ignore_cleanup_errors=True)
-        self.home = Path(self._directory.name)
+        self.home: Path = Path(self._directory.name)
         """Its home directory."""
-        self.address = ""
+        self.address: str = ""
         """Where it listens: a URL, or the path of a socket."""
-        self.stubborn = False
+        self.stubborn: bool = False
         """It did not end when its stdin was closed, and was killed."""
         self._process: subprocess.Popen[bytes] | None = None
         self._given_up = False

@@ -16,7 +16,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.count = 0
+        self.count: int = 0
         """How many events there were; the number of the newest."""
         self._began = time.monotonic()
 
