@@ -143,13 +143,20 @@ async def test_a_foreign_manifest_is_made_safe() -> None:
             "annotations": {"destructive": True, "requiresConfirmation": True},
         },
         {"name": "worse", "description": "", "inputSchema": {"type": "object", "required": 7, "properties": []}},
+        {"name": "strict", "outputSchema": {"$schema": "x", "type": "object"}, "strictOutput": True},
+        {"name": "loose", "outputSchema": {"type": "object"}, "strictOutput": "yes"},
     ]
     resources = [None, {}, {"name": "todos://all"}, {"name": "cart", "subscribable": "yes"}]
     async with gateway_of() as gateway:
         client, app = FakeClient(gateway), connect(gateway)
         await app.hello(actions=actions, resources=resources)
         tools = {tool.name: tool for tool in gateway.tools(client.client)}
-        assert list(tools) == ["shop__bare", "shop__odd", "shop__good", "shop__worse"]
+        assert list(tools) == [
+            *("shop__bare", "shop__odd", "shop__good", "shop__worse"),
+            *("shop__strict", "shop__loose"),
+        ]
+        assert tools["shop__strict"].output_schema == {"type": "object"}
+        assert tools["shop__loose"].output_schema is None  # nobody promises that its outputs fit
         assert tools["shop__bare"].description == "bare of The shop"
         assert tools["shop__bare"].input_schema == {"type": "object"}
         assert tools["shop__odd"].input_schema == {"type": "object"}
@@ -468,6 +475,33 @@ async def test_field_47_an_app_that_goes_away_fails_its_calls_and_no_other() -> 
         assert await value(kept) == ToolOutput(1)
         with pytest.raises(UnknownTool):
             gateway.call_tool("shop__clear", {}, client.caller())
+
+
+async def test_what_waits_at_a_connection_that_ends_fails_at_once_and_so_does_what_comes_after() -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello()
+        (connected,) = gateway.apps
+        uri = "tesseron://shop/cart"
+        subscription = gateway.subscribe(uri, client.client)
+        await app.send(id=(await app.recv())["id"], result=None)
+        assert await value(subscription) is None
+        waiting = [
+            gateway.call_tool("shop__clear", {}, client.caller()),
+            gateway.read_resource(uri, client.caller()),
+            gateway.unsubscribe(uri, client.client),
+        ]
+        waiting.append(gateway.subscribe(uri, client.client))
+        await app.channel.aclose()
+        for invocation in waiting:
+            assert (await error(invocation))[0] == -32010
+        for invocation in (
+            connected.invoke("clear", {}, client.caller()),
+            connected.read("cart", uri),
+            connected.subscribe("cart", uri, client.client),
+        ):
+            assert (await error(invocation))[0] == -32010
+        assert await value(connected.unsubscribe(uri, client.client)) is None
 
 
 async def test_field_91_the_newest_session_of_an_app_gets_the_call() -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,13 +19,17 @@ import pytest
 from tesseron_py import Context, Tesseron, directory
 from tesseron_py.bindings.memory import pair
 from tesseron_py.gateway import claims as claims_module
+from tesseron_py.gateway import dialler as dialler_module
+from tesseron_py.gateway import discovery as discovery_module
 from tesseron_py.gateway.claims import Breadcrumbs, Guesses, mint_code, read_code
+from tesseron_py.gateway.dialler import Dialler, Unreachable
 from tesseron_py.gateway.discovery import Discovery
 from tesseron_py.gateway.gateway import Gateway
 from tesseron_py.gateway.greeting import Greeting, Welcome
 from tesseron_py.gateway.instances import Instance, read_instance
 from tesseron_py.gateway.meta import Surface
 from tesseron_py.gateway.sessions import Sessions
+from tesseron_py.home import Home
 from tesseron_py.invocation import Accept, Log
 from tesseron_py.mcp.provider import (
     Client,
@@ -129,7 +134,7 @@ async def test_an_app_waits_for_its_claim_and_its_code_is_for_the_person_alone(t
 async def test_nobody_unclaimed_gets_to_the_person(caplog: pytest.LogCaptureFixture) -> None:
     async with a_gateway(discover=False) as gateway:
         client, app = FakeClient(gateway), connect(gateway)
-        await app.hello()
+        code = (await app.hello())["result"]["claimCode"]
         for method in ("elicitation/request", "sampling/request", "what/ever"):
             await app.send(id=1, method=method, params={"invocationId": "i-1", "question": "?", "prompt": "?"})
             assert (await app.recv())["error"]["code"] == -32009
@@ -137,9 +142,13 @@ async def test_nobody_unclaimed_gets_to_the_person(caplog: pytest.LogCaptureFixt
             await app.send(method=method, params={"invocationId": "i-1", "message": "x"})
         client.changes.clear()
         await app.send(method="actions/list_changed", params={"actions": [{"name": "other"}]})
+        await app.send(method="resources/list_changed", params={"resources": [{"name": "stock"}]})
         await app.nothing_comes()
         assert len(names(gateway, client)) == 5
         assert client.changes == []
+        await output(gateway, client, CLAIM, code=code)  # and then its lists are what it said last
+        assert names(gateway, client)[5:] == ["shop__other"]
+        assert [resource.name for resource in gateway.resources(client.client)] == ["stock"]
 
 
 async def test_a_claim_belongs_to_a_principal_and_a_prompt_to_the_calling_client() -> None:
@@ -413,6 +422,34 @@ async def test_an_app_that_vanished_before_the_paste_is_said_to_be_unreachable(t
             assert got == -32009
 
 
+def a_minted(session: str, **claim: Any) -> dict[str, Any]:
+    minted = {"code": f"AB3X-7{session[-1]}", "sessionId": session, "resumeToken": "rt_1", **claim}
+    return manifest(instanceId=session, appName=session, helloHandledByHost=True, hostMintedClaim=minted)
+
+
+async def test_who_waits_is_told_with_its_age_and_forgotten_when_it_is_bound_or_gone(tesseron_home: Path) -> None:
+    files = directory.private(directory.INSTANCES)
+    now = int(time.time() * 1000)
+    directory.write(files / "a.json", {**a_minted("s_K"), "addedAt": now - 90_000})
+    directory.write(files / "b.json", {**a_minted("s_M"), "addedAt": now + 90_000})
+    directory.write(files / "c.json", a_minted("s_N", boundAgent={"id": "codex", "name": "Codex"}))
+    async with a_gateway() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello()
+        gateway._since[gateway.apps[0]] -= 30
+        await until(lambda: len(gateway._discovery.instances) == 3)
+        shop, first, second = await output(gateway, client, PENDING)
+        assert (shop["app_name"], shop["age_seconds"] in (30, 31)) == ("The shop", True)
+        assert (first["app_name"], first["age_seconds"] in range(90, 100)) == ("s_K", True)
+        assert second == {"app_name": "s_M", "age_seconds": 0}
+        (files / "a.json").unlink()
+        client.changes.clear()
+        await until(lambda: ToolsChanged() in client.changes)
+        assert [entry["app_name"] for entry in await output(gateway, client, PENDING)] == ["The shop", "s_M"]
+        got, message = await failure(gateway, client, CLAIM, code="AB3X-7K")
+        assert (got, "No app on this machine" in message) == (-32009, True)
+
+
 # Discovery ----------------------------------------------------------------------------------------------------------
 
 
@@ -529,6 +566,68 @@ async def test_a_gateway_from_before_any_app_makes_the_directory_and_sees_the_fi
             assert len(gateway.apps) == 1
 
 
+async def test_a_change_of_the_directory_is_seen_without_a_full_look(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery_module, "LOOK", 3600.0)
+    async with a_gateway() as gateway:
+        await until((tesseron_home / "instances").is_dir)
+        file = tesseron_home / "instances" / "inst-1.json"
+        directory.write(file, a_minted("s_K"))
+        await until(lambda: file in gateway._discovery.instances)
+        file.unlink()
+        await until(lambda: file not in gateway._discovery.instances)
+
+
+async def test_a_manifest_that_is_rewritten_in_place_is_seen_by_a_full_look(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = directory.private(directory.INSTANCES) / "inst-1.json"
+    directory.write(file, a_minted("s_K"))
+    os.utime(file.parent, (1, 1))
+    monkeypatch.setattr(discovery_module, "LOOK", 0.05)
+    async with a_gateway() as gateway:
+        await until(lambda: file in gateway._discovery.instances)
+        file.write_text(json.dumps(a_minted("s_M")))  # it moves no time of the directory
+        assert file.parent.stat().st_mtime == 1
+        await until(lambda: gateway._discovery.instances[file].app_name == "s_M")
+
+
+async def test_what_cannot_be_reached_is_dialled_more_and_more_slowly_and_said_once(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = directory.private(directory.INSTANCES) / "inst-1.json"
+    directory.write(file, manifest())
+    instance = read_instance(file, "instances")
+    pauses: list[float] = []
+    enough = anyio.Event()
+
+    class Hasty(Dialler):
+        """Notes how long it would wait, and does not."""
+
+        async def _changes(self, file: Path, within: float) -> bool:
+            await anyio.lowlevel.checkpoint()
+            pauses.append(within)
+            if len(pauses) == 12:
+                self.change(file, None)
+                enough.set()
+            return False
+
+    async def dial(place: Any, **options: Any) -> Any:
+        raise Unreachable("nobody is there")
+
+    monkeypatch.setattr(dialler_module, "dial", dial)
+    async with Home() as home:
+        dialler = Hasty(home, lambda channel: pytest.fail("it was not reached"), limit=1000)
+        dialler.change(file, instance)
+        with anyio.fail_after(5):
+            await enough.wait()
+    for count, pause in enumerate(pauses):
+        full = min(0.2 * 2**count, 30.0)
+        assert 0.8 * full <= pause <= 1.2 * full, pauses
+    assert caplog.text.count("cannot be reached: nobody is there") == 1
+
+
 async def test_a_directory_that_cannot_be_used_is_said_and_the_gateway_serves(
     tesseron_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -578,13 +677,18 @@ async def test_field_95_a_session_is_resumed_once_with_its_token_and_gets_anothe
             assert refused["error"]["code"] == -32011
             assert "result" in await stranger.hello()  # the same connection goes on with a hello
             await stranger.channel.aclose()
-        again, answer = await resume(gateway, session, token, actions=[{"name": "other"}])
+        again, answer = await resume(
+            gateway, session, token, actions=[{"name": "other"}], extensions={"tesseron-py": 1}
+        )
+        assert answer["result"]["extensions"] == {"tesseron-py": 1}
         assert answer["result"]["sessionId"] == session
         assert answer["result"]["resumeToken"] != token
         assert answer["result"]["agent"]["name"] == "Claude"
         assert "claimCode" not in answer["result"]
         assert "shop__other" in names(gateway, client)
         assert "shop__clear" not in names(gateway, client)
+        gateway.call_tool("shop__other", {}, client.caller())
+        assert (await again.recv())["params"]["caller"]["agent"]["name"] == "Claude"
         _, refused = await resume(gateway, session, token)
         assert refused["error"]["code"] == -32011
         newest, answer = await resume(gateway, session, answer["result"]["resumeToken"])
