@@ -347,6 +347,31 @@ async def test_an_answer_that_comes_twice_or_too_late_changes_nothing() -> None:
         await gateway.nothing_comes()
 
 
+async def test_field_99_a_question_ends_with_its_connection_whatever_holds_off_the_cancellation() -> None:
+    outcomes: list[Any] = []
+    ended = anyio.Event()
+    app = Tesseron("shop")
+
+    @app.action
+    async def stubborn(ctx: Context) -> None:
+        with anyio.CancelScope(shield=True):
+            for ask_once in (do_confirm, do_elicit, lambda ctx: ctx.sample("Say")):  # one is open, the others come late
+                try:
+                    outcomes.append(await ask_once(ctx))
+                except TesseronError as problem:
+                    outcomes.append(problem.code)
+        ended.set()
+
+    async with serving(app) as gateway:
+        await gateway.invoke("stubborn")
+        assert (await gateway.recv())["method"] == "elicitation/request"
+        await gateway.channel.aclose()
+        with anyio.fail_after(5):
+            await ended.wait()
+    assert outcomes[0] in (False, -32010, -32001), outcomes  # no yes, in any case
+    assert outcomes[1:] == [-32001, -32001]
+
+
 async def test_field_66_a_question_the_handler_gives_up_is_withdrawn_at_a_gateway_of_ours() -> None:
     async def handler(ctx: Context) -> Any:
         with anyio.move_on_after(0.01):

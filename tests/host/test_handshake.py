@@ -207,6 +207,29 @@ async def test_claimed_replaces_agent_and_capabilities_and_drops_the_code() -> N
         await gateway.channel.aclose()
 
 
+async def test_a_handler_reads_what_the_agent_can_do_now() -> None:
+    app = Tesseron("shop")
+    looked, told = anyio.Event(), anyio.Event()
+
+    @app.action
+    async def look(ctx: Context) -> list[Any]:
+        before = [ctx.agent.id, ctx.capabilities.elicitation]
+        looked.set()
+        await told.wait()
+        return [*before, ctx.agent.id, ctx.capabilities.elicitation]
+
+    async with serving(app, claimCode="AB3X-7K", agent={"id": "pending", "name": "Awaiting agent"}) as gateway:
+        await gateway.invoke("look")
+        with anyio.fail_after(5):
+            await looked.wait()
+        can_not = {"elicitation": False}
+        params = {"agent": {"id": "codex", "name": "Codex"}, "claimedAt": 1, "agentCapabilities": can_not}
+        await gateway.send(method="tesseron/claimed", params=params)
+        await gateway.nothing_comes()
+        told.set()
+        assert (await gateway.recv())["result"]["output"] == ["pending", True, "codex", False]
+
+
 async def test_a_claim_code_is_never_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         async with serving(shop(), claimCode="AB3X-7K") as gateway:

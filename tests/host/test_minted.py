@@ -20,6 +20,7 @@ import pytest
 from tesseron_py import Context, Tesseron
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.bindings.websocket import DialRefused, dial
+from tesseron_py.content import Text
 from tesseron_py.host import host as host_module
 from tesseron_py.host.claims import Claim
 from tesseron_py.host.events import Claimed, Dropped, HandshakeFailed, Resumed
@@ -146,6 +147,7 @@ async def test_after_a_drop_the_manifest_leads_to_the_resume_endpoint_and_tokens
                 assert request["params"]["sessionId"] == "s_9"
                 assert request["params"]["resumeToken"] == old
                 assert request["params"]["app"]["id"] == "shop"
+                assert request["params"]["extensions"] == {"tesseron-py": 1}
                 welcome = {**WELCOME, "sessionId": "s_9", "resumeToken": new}
                 welcome["agent"] = {"id": "pending", "name": "Awaiting agent"}
                 await gateway.send(id=request["id"], result=welcome)
@@ -218,6 +220,26 @@ async def test_a_claim_whose_handshake_failed_is_not_spent(tesseron_home: Path) 
         while not seen or not isinstance(seen[-1], Claimed):
             seen.append(await anext(host.events))
         assert [type(event) for event in seen] == [HandshakeFailed, HandshakeFailed, Claimed]
+
+
+async def test_a_minted_session_goes_by_what_the_gateway_says_last() -> None:
+    app = shop()
+
+    @app.action
+    async def show(ctx: Context) -> Text:
+        return Text(str(ctx.capabilities.elicitation))
+
+    async with app.listen() as host, gateway_at(host.url, host.claim_code) as gateway:
+        can_not = {"streaming": True, "subscriptions": True, "sampling": True, "elicitation": False}
+        await gateway.welcome(sessionId="s_9", capabilities=can_not, extensions={"tesseron-py": 1})
+        shown = (await gateway.call("show"))["result"]  # a call may come before the claim is told
+        assert shown["content"] == [{"type": "text", "text": "False"}]
+        claimed = {"agent": CLAUDE.to_wire(), "claimedAt": 1}
+        await gateway.send(method="tesseron/claimed", params=claimed)
+        assert (await gateway.call("show"))["result"]["content"][0]["text"] == "False"
+        claimed["agentCapabilities"] = {**can_not, "elicitation": True}
+        await gateway.send(method="tesseron/claimed", params=claimed)
+        assert (await gateway.call("show"))["result"]["content"][0]["text"] == "True"
 
 
 async def test_a_gateway_that_gives_no_token_resumes_with_the_minted_one(tesseron_home: Path) -> None:
