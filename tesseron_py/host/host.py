@@ -176,6 +176,8 @@ class Host(AbstractAsyncContextManager["Host"]):
                         if self._pairing.pair is not None and self._gate is not None:
                             self._flip(endpoint)  # a pair from before the restart
                             self._bind(self._pairing.pair.agent, self._pairing.pair.session_id)
+                        elif self._resuming:
+                            self._flip(endpoint)  # it listens anew
                         self._tell_gateways()
                         if not endpoint.dials:
                             self._listening.set()
@@ -243,11 +245,10 @@ class Host(AbstractAsyncContextManager["Host"]):
 
     def _flip(self, endpoint: Endpoint) -> None:
         """The claim is spent and nobody is connected: from now on gateways dial to resume."""
-        if not self._resuming:
-            self._resuming = True
-            if self._gate is not None:
-                self._gate.spent = True
-            endpoint.open_for_resuming()
+        self._resuming = True
+        if self._gate is not None:
+            self._gate.spent = True
+        endpoint.open_for_resuming()
 
     async def _keep_fresh(self) -> None:
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -18,6 +19,7 @@ import anyio
 import pytest
 
 from tesseron_py import Context, Tesseron
+from tesseron_py.bindings import unix
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.bindings.websocket import DialRefused, dial
 from tesseron_py.content import Text
@@ -44,11 +46,14 @@ def shop() -> Tesseron:
 
 
 @asynccontextmanager
-async def gateway_at(url: str, code: str | None = None) -> AsyncIterator[FakeGateway]:
+async def gateway_at(place: str | dict[str, Any], code: str | None = None) -> AsyncIterator[FakeGateway]:
     with anyio.fail_after(5):
-        channel = await dial(url, code=code)
+        if isinstance(place, dict) and place["kind"] == "uds":
+            channel: Any = await unix.dial(place["path"], code=code)
+        else:
+            channel = await dial(place if isinstance(place, str) else place["url"], code=code)
     try:
-        yield FakeGateway(channel)  # type: ignore[arg-type]
+        yield FakeGateway(channel)
     finally:
         await channel.aclose()
 
@@ -253,6 +258,61 @@ async def test_a_gateway_that_gives_no_token_resumes_with_the_minted_one(tessero
         url = (await manifest_when(tesseron_home, lambda m: "helloHandledByHost" not in m))["transport"]["url"]
         async with gateway_at(url) as gateway:
             assert (await gateway.recv())["params"]["resumeToken"] == "rt_fixed"
+
+
+class Failing:
+    """An endpoint that fails as soon as it is to give a connection, while there are failures to come."""
+
+    def __init__(self, endpoint: Any, failures: list[Exception]) -> None:
+        self._endpoint = endpoint
+        self._failures = failures
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._endpoint, name)
+
+    async def accept(self) -> Any:
+        if self._failures:
+            raise self._failures.pop()
+        return await self._endpoint.accept()
+
+
+@pytest.mark.parametrize("binding", ["ws", "uds"])
+async def test_an_endpoint_that_fails_is_opened_anew_more_and_more_slowly_and_can_be_resumed_at(
+    binding: Any, tesseron_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(host_module, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(host_module, "LONGEST_PAUSE", 0.004)
+    failures: list[Exception] = []
+    open_again = anyio.Event()
+    host = listening_host(shop(), binding)
+    real = host._source
+
+    @asynccontextmanager
+    async def source() -> AsyncIterator[Any]:
+        async with real() as endpoint:
+            if host.url and not failures:
+                open_again.set()
+            yield Failing(endpoint, failures)
+
+    host._source = source
+    async with host:
+        place = dict(manifest_in(tesseron_home)["transport"])
+        async with gateway_at(place, host.claim_code) as gateway:
+            await claim(gateway, "s_9")
+            with anyio.fail_after(5):
+                await host.claimed()
+            failures.extend([OSError("no such device"), Closed("it broke"), OSError("no"), Closed("no")])
+        with anyio.fail_after(5):
+            await open_again.wait()
+        manifest = manifest_in(tesseron_home)
+        assert "helloHandledByHost" not in manifest
+        fresh = manifest["transport"]
+        assert fresh != place
+        async with gateway_at(fresh) as gateway:
+            request = await gateway.recv()
+            assert (request["method"], request["params"]["resumeToken"]) == ("tesseron/resume", "rt_2")
+    pauses = re.findall(r"cannot be reached \(.*\); trying again in (\S+) s", caplog.text)
+    assert pauses == ["0.001", "0.002", "0.004", "0.004"]
 
 
 async def test_a_gateway_minted_claim_is_resumed_at_the_same_place_once_it_was_claimed(tesseron_home: Path) -> None:
