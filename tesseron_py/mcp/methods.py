@@ -87,8 +87,7 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
     try:
         if key is None:
             return Pending(start(), conclude)
-        joined = session.repeats.join(exchange.caller.client.principal, name, arguments, key, start)
-        return Pending(joined.invocation, conclude, joined)
+        return Pending(session.repeats.join(exchange.caller.client.principal, name, arguments, key, start), conclude)
     except UnknownTool as error:
         raise ProtocolError(INVALID_PARAMS, _reason(error) or f"Unknown tool: {name}") from error
     except TesseronError as error:

@@ -24,28 +24,9 @@ ROOM: Final = 64 * 1024 * 1024
 Key: TypeAlias = tuple[str, str, str, str]
 
 
-class Joined:
-    """One reader's share in a call that may have several: the call is given up with the last of them."""
-
-    def __init__(self, call: _Call) -> None:
-        self.invocation: Invocation = call.invocation
-        self._call: _Call | None = call
-        call.readers += 1
-
-    def give_up(self, reason: str) -> None:
-        """This reader waits no longer; may be repeated."""
-        call, self._call = self._call, None
-        if call is None:
-            return
-        call.readers -= 1
-        if call.readers == 0:
-            call.invocation.cancel(reason)
-
-
 class _Call:
     def __init__(self, invocation: Invocation) -> None:
         self.invocation = invocation
-        self.readers = 0
         self.size = 0
 
 
@@ -66,7 +47,7 @@ class Repeats:
 
     def join(
         self, principal: str, name: str, arguments: Mapping[str, Any], key: str, start: Callable[[], Invocation]
-    ) -> Joined:
+    ) -> Invocation:
         """The call of this key, tool and arguments; `start` begins it where there is none."""
         import json  # few clients send a key, and every client waits for what is imported at the start
 
@@ -78,7 +59,7 @@ class Repeats:
                 self._forget(next(iter(self._calls)))
             self._calls[whole] = call
             call.invocation.then(lambda outcome: self._ended(whole, call, outcome))
-        return Joined(call)
+        return call.invocation
 
     def _ended(self, key: Key, call: _Call, outcome: Outcome) -> None:
         if self._calls.get(key) is not call:

@@ -40,9 +40,9 @@ async def test_a_repeated_call_joins_the_first_while_it_runs_and_after(home: Hom
     repeats, start = Repeats(home), Calls(home)
     one = repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start)
     two = repeats.join("local", "pay", {"b": 2, "a": 1}, "k", start)
-    assert one.invocation is two.invocation
-    one.invocation.finish(Done(ToolOutput("paid")))
-    assert repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start).invocation.outcome == Done(ToolOutput("paid"))
+    assert one is two
+    one.finish(Done(ToolOutput("paid")))
+    assert repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start).outcome == Done(ToolOutput("paid"))
     assert len(start.made) == 1
 
 
@@ -59,21 +59,21 @@ async def test_whatever_differs_is_another_call(home: Home, other: Any) -> None:
 
 async def test_a_call_is_given_up_with_its_last_reader_and_then_forgotten(home: Home) -> None:
     repeats, start = Repeats(home), Calls(home)
-    one = repeats.join("local", "pay", {}, "k", start)
-    two = repeats.join("local", "pay", {}, "k", start)
+    one = repeats.join("local", "pay", {}, "k", start).join()
+    two = repeats.join("local", "pay", {}, "k", start).join()
     one.give_up("gone")
     one.give_up("gone")
     assert one.invocation.outcome is None
     two.give_up("gone, too")
     assert isinstance(one.invocation.outcome, Failed)
     assert len(repeats) == 0
-    assert repeats.join("local", "pay", {}, "k", start).invocation is not one.invocation
+    assert repeats.join("local", "pay", {}, "k", start) is not one.invocation
 
 
 async def test_an_error_is_a_result_and_is_kept(home: Home) -> None:
     repeats, start = Repeats(home), Calls(home)
-    repeats.join("local", "pay", {}, "k", start).invocation.finish(Failed(ActionError("no money")))
-    assert repeats.join("local", "pay", {}, "k", start).invocation.outcome is not None
+    repeats.join("local", "pay", {}, "k", start).finish(Failed(ActionError("no money")))
+    assert repeats.join("local", "pay", {}, "k", start).outcome is not None
     assert len(start.made) == 1
 
 
@@ -88,7 +88,7 @@ async def test_results_are_kept_for_a_time_in_number_and_in_size(home: Home, mon
     for call in start.made:
         call.finish(Done(ToolOutput("x" * 60)))
     assert len(repeats) == 1
-    repeats.join("local", "pay", {}, "odd", start).invocation.finish(Done(ToolOutput(object())))
+    repeats.join("local", "pay", {}, "odd", start).finish(Done(ToolOutput(object())))
     with anyio.fail_after(5):
         while len(repeats):  # noqa: ASYNC110  # a timer of the home ends it
             await anyio.sleep(0.005)
