@@ -81,6 +81,7 @@ class Host(AbstractAsyncContextManager["Host"]):
         self._session: Session | None = None
         self._claimed = anyio.Event()
         self._resuming = False
+        self._entered = False
         self._closing = False
         self._pause = FIRST_PAUSE
         self.events: Events = Events()
@@ -125,6 +126,12 @@ class Host(AbstractAsyncContextManager["Host"]):
     # Its life
 
     async def __aenter__(self) -> Host:
+        if self._entered:
+            raise RuntimeError(
+                f"the host of {self._app.id} is entered already: enter it once, and make another with app.listen() or"
+                " app.connect()"
+            )
+        self._entered = True
         try:
             if self._announce:
                 self._manifest = Manifest(self._app.name)
