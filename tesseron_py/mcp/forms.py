@@ -25,8 +25,8 @@ def normalise(schema: Mapping[str, Any], version: str) -> dict[str, Any]:
     """The `requestedSchema` for a client of `version`.
 
     A list of types becomes its first that is a field; a field without a type gets that of its `enum` or `const`, else
-    string; an optional (`anyOf` with null) is its other branch. Titled choices are `oneOf` since 2025-11-25 and `enum`
-    with `enumNames` before, where only booleans have a default. Unknown formats, `pattern`, `$schema`, null defaults
+    string; an optional (`anyOf` with null) is its other branch. Titled choices (`oneOf`) are `enum` with `enumNames`
+    before 2025-11-25, where only booleans have a default. Unknown formats, `pattern`, `$schema`, null defaults
     and whatever else is not in the subset are dropped; `properties` is always there.
 
     Raises:
@@ -112,7 +112,8 @@ def _type_of(values: Sequence[Any]) -> str:
 
 
 def _string(schema: Mapping[str, Any], field: dict[str, Any], version: str) -> None:
-    choices = _titled(schema.get("oneOf")) or _titled(schema.get("anyOf")) or _named(schema)
+    titled = _titled(schema.get("oneOf")) or _titled(schema.get("anyOf"))
+    choices = titled or _named(schema)
     if choices is None:
         for key in ("minLength", "maxLength"):
             if _is_count(schema.get(key)):
@@ -121,9 +122,9 @@ def _string(schema: Mapping[str, Any], field: dict[str, Any], version: str) -> N
             field["format"] = schema["format"]
     elif all(title is None for _, title in choices):
         field["enum"] = [value for value, _ in choices]
-    elif version >= RICH_FORMS_SINCE:
+    elif titled is not None and version >= RICH_FORMS_SINCE:
         field["oneOf"] = [{"const": value, "title": value if title is None else title} for value, title in choices]
-    else:
+    else:  # what came with `enumNames` keeps them, since every revision knows them
         field["enum"] = [value for value, _ in choices]
         field["enumNames"] = [value if title is None else title for value, title in choices]
 

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from ..jsontext import MAX_NESTING
 
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+"""MCP's own; clients refuse a tool whose schema says another."""
 _NULL_IS_A_VALUE: Final = frozenset({"const", "default"})
 _SCHEMA: Final = frozenset(
     {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedProperties"}
@@ -27,7 +29,8 @@ def safe_schema(schema: object) -> dict[str, Any]:
     """`schema` as the root of a tool's input or output.
 
     A root that is no object becomes `{"type": "object"}`, one that does not say so is told to. Nulls that stand for
-    nothing, `$schema`, a `required` that is no list of names and properties that are no schemas are dropped or mended.
+    nothing, a `$schema` other than 2020-12, a `required` that is no list of names and properties that are no schemas
+    are dropped or mended.
 
     Raises:
         ValueError: It nests deeper than a message may.
@@ -35,7 +38,8 @@ def safe_schema(schema: object) -> dict[str, Any]:
     if not isinstance(schema, Mapping) or schema.get("type", "object") not in ("object", None):
         return {"type": "object"}
     clean = _clean(schema, MAX_NESTING)
-    clean.pop("$schema", None)
+    if clean.get("$schema") != _DIALECT:
+        clean.pop("$schema", None)
     return {"type": "object", **clean}
 
 

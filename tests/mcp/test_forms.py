@@ -99,10 +99,11 @@ def test_field_2_titled_choices_always_have_a_type() -> None:
     }
 
 
-def test_names_of_choices_are_titles_in_the_newer_revision() -> None:
+def test_choices_with_names_keep_them_in_every_revision() -> None:
     named = {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]}
     assert field(named, OLD) == named
-    assert field(named)["oneOf"] == [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]
+    assert field(named) == named
+    assert field({**named, "default": "l"}) == {**named, "default": "l"}
     for names in (["Small"], "Sm", None):
         assert field({**named, "enumNames": names}, OLD) == {"type": "string", "enum": ["s", "l"]}
 

@@ -92,8 +92,10 @@ def test_field_23_nulls_that_stand_for_nothing_are_dropped() -> None:
     }
 
 
-def test_field_22_the_dialect_is_dropped() -> None:
+def test_field_22_a_dialect_that_is_not_of_mcp_is_dropped() -> None:
     assert safe_schema({"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}) == OBJECT
+    named = {"type": "object", "$schema": "https://json-schema.org/draft/2020-12/schema"}
+    assert safe_schema(named) == named
 
 
 def test_schemas_within_are_mended_too() -> None:
