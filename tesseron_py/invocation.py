@@ -103,16 +103,23 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """An answer that is none: an unknown action, or content that is no object. Never a yes."""
+    """An answer that is none: an unknown action, or content that is no object. Never a yes.
+
+    `raw` is the result as it came; `None` where the message itself could not be read.
+    """
 
     raw: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The question could not be put: `reason` is `"too_many_prompts"` or says which capability the client lacks."""
+    """The question could not be put: `reason` is `"too_many_prompts"` or says which capability the client lacks.
+
+    `limit` is how many may be open, where that is the reason.
+    """
 
     reason: str
+    limit: int = MAX_QUESTIONS
 
 
 Reply: TypeAlias = Accept | Decline | Cancel | Malformed | Unavailable

@@ -28,13 +28,16 @@ def _refusal(reply: Reply) -> dict[str, Any]:
             return {"action": "decline"}
         case Cancel():
             return {"action": "cancel"}
-        case Unavailable(reason=reason):
+        case Unavailable(reason=reason, limit=limit):
             if reason == TOO_MANY_PROMPTS:
-                raise too_many_prompts(32)
+                raise too_many_prompts(limit)
             raise ElicitationNotAvailable(reason)
         case Malformed(raw=raw):
-            action = raw.get("action") if isinstance(raw, dict) else None
-            value = raw.get("content") if isinstance(raw, dict) else raw
+            action = raw.get("action") if isinstance(raw, Mapping) else None
+            value = raw.get("content") if isinstance(raw, Mapping) else raw
+            # Whatever it was, it was found to be none: the app must not find a yes in it.
+            if action == "accept" and (value is None or isinstance(value, Mapping)):
+                action = None
             return {"action": action, "value": value}
         case _:
             return {"action": "cancel"}

@@ -449,6 +449,9 @@ class ConnectedApp:
                 self._answer(request, to_wire(reply))
             except TesseronError as error:
                 self._refuse(request, error)
+            except Exception as problem:  # the app waits for it, so it must hear something
+                logger.warning("An answer cannot be sent to %s: %s", self._name, problem)
+                self._refuse(request, InternalError(f"The answer cannot be sent to the app: {problem}"))
 
         question = call.invocation.ask(body, on_reply=replied, key=key)
         call.questions[asked_as] = (question.id, request)

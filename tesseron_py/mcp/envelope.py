@@ -55,12 +55,15 @@ class Answer:
 
 @dataclass(slots=True, frozen=True)
 class Invalid:
-    """A message that is none. `id` is what the error goes back under."""
+    """A message that is none. `id` is what the error goes back under.
+
+    `answers` is the id of the request of ours that it answers, if there is one of that id: then nothing goes back.
+    """
 
     code: int
     reason: str
     id: Id | Absent | None
-    message: Any = None
+    answers: Id | None = None
 
     def reply(self, *, absent: Id | Absent | None = None) -> str:
         """The error response; an id that cannot be told goes out as `absent` (`ABSENT` leaves it out)."""
@@ -70,10 +73,18 @@ class Invalid:
 Incoming: TypeAlias = Request | Notification | Answer | Invalid
 
 
-_ID = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\\\]{0,100}")'
-_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\s*,")
+EDGE: Final = 256
+"""Bytes at either end of a message in which its id, and what kind of message it is, are looked for."""
+
+_VERSION = rb'"jsonrpc"\s*:\s*"[^"\\]{0,10}"'
+_ID_VALUE = rb'(?:-?[0-9]{1,18}|"[^"\\]{0,100}")'
+_ID = rb'"id"\s*:\s*(' + _ID_VALUE + rb")"
+_SMALL = rb"(?:" + _VERSION + rb'|"id"\s*:\s*' + _ID_VALUE + rb")"
+_FIRST = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID + rb"\s*,")
 # The one brace at the end closes the message, so what stands before it is a member of the message itself.
-_LAST = re.compile(rb"[,}\]\"0-9a-z]\s*,\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+_LAST = re.compile(rb"[,}\]\"0-9a-z]\s*,\s*" + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*$")
+_BEGINS = re.compile(rb"\s*\{\s*(?:" + _SMALL + rb'\s*,\s*){0,2}"(method|result|error)"\s*:')
+_ENDS_WITH_METHOD = re.compile(rb'"method"\s*:\s*"[^"\\]{0,100}"\s*(?:,\s*' + _SMALL + rb"\s*){0,2}\}\s*$")
 
 
 def id_at_an_edge(head: bytes, tail: bytes) -> Id | None:
@@ -88,12 +99,31 @@ def id_at_an_edge(head: bytes, tail: bytes) -> Id | None:
     return id if is_id(id) else None
 
 
+def unreadable(code: int, reason: str, head: bytes, tail: bytes) -> Invalid:
+    """A message that cannot be read, from how it begins and ends: somebody may wait for the answer that it is."""
+    id = id_at_an_edge(head, tail)
+    if id is None:
+        return Invalid(code, reason, ABSENT)
+    begins = _BEGINS.match(head)
+    kind = begins[1] if begins is not None else b""
+    if kind == b"method" or (not kind and _ENDS_WITH_METHOD.search(tail)):
+        return Invalid(code, reason, id)
+    # An error under the id of a response might be taken for the answer to a request of the client's own.
+    return Invalid(code, reason, ABSENT if kind else id, answers=id)
+
+
+def _edges(text: str | bytes) -> tuple[bytes, bytes]:
+    if isinstance(text, str):
+        return text[:EDGE].encode("utf-8", "replace"), text[-EDGE:].encode("utf-8", "replace")
+    return text[:EDGE], text[-EDGE:]
+
+
 def parse(text: str | bytes) -> Incoming:
     """What one incoming message is."""
     try:
         message = decode(text)
     except ValueError as error:
-        return Invalid(PARSE_ERROR, f"Parse error: {error}", ABSENT)
+        return unreadable(PARSE_ERROR, f"Parse error: {error}", *_edges(text))
     if not isinstance(message, dict):
         what = "batches are not supported; send one message at a time" if isinstance(message, list) else "no object"
         return Invalid(INVALID_REQUEST, f"Invalid request: {what}", ABSENT)
@@ -102,7 +132,9 @@ def parse(text: str | bytes) -> Incoming:
         if "result" in message or "error" in message:
             return Answer(id, message)
         reason = 'Invalid request: no "method", and no "result" or "error" either'
-        return Invalid(INVALID_REQUEST, reason, id if is_id(id) else ABSENT, message)
+        if not is_id(id):
+            return Invalid(INVALID_REQUEST, reason, ABSENT)
+        return Invalid(INVALID_REQUEST, reason, id, answers=id)
     method = message["method"]
     if "id" not in message:
         # Malformed or not, there is nobody to tell.
@@ -111,6 +143,8 @@ def parse(text: str | bytes) -> Incoming:
     if not is_id(id):
         # A null id goes back as it came: MCP forbids it, and taken for a notification it would be waited for in vain.
         return Invalid(INVALID_REQUEST, 'Invalid request: "id" is no string or integer', None if id is None else ABSENT)
+    if "result" in message or "error" in message:
+        return Invalid(INVALID_REQUEST, 'Invalid request: it has a "method" and is a response, too', id, answers=id)
     if message.get("jsonrpc") != "2.0":
         return Invalid(INVALID_REQUEST, 'Invalid request: "jsonrpc" is not "2.0"', id)
     if not isinstance(method, str):

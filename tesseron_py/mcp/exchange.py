@@ -303,7 +303,7 @@ class Exchange:
         if isinstance(asked, Unavailable):
             return asked
         if self._prompts.full:
-            return Unavailable(TOO_MANY_PROMPTS)
+            return Unavailable(TOO_MANY_PROMPTS, self._prompts.limit)
         id = self._prompts.put(invocation, question)
         try:
             text = request_text(id, *asked)

@@ -28,7 +28,7 @@ from ..web.asgi import (
     route,
 )
 from ..web.guard import METHODS, Guard, Headers, cors, preflight
-from .envelope import ABSENT, Absent, Answer, Id, Invalid, Request, error_text, parse
+from .envelope import ABSENT, Absent, Answer, Id, Invalid, Request, error_text, parse, unreadable
 from .http_session import HttpOutlet, HttpSession
 from .limits import EndpointLimits
 from .messages import (
@@ -50,6 +50,8 @@ _RETRY_AFTER: Final[Headers] = [(b"retry-after", b"60")]
 _ALLOW: Final[Headers] = [(b"allow", METHODS)]
 _CLOSE: Final[Headers] = [(b"connection", b"close")]
 """With a response that comes before the request is read: what is left of it must not be taken for the next one."""
+_READ_ON: Final = 16
+"""How many times the size of a message is read of one that is too large, where somebody may wait for it."""
 _CHALLENGE: Final[Headers] = [(b"www-authenticate", b'Bearer realm="mcp"')]
 
 
@@ -230,7 +232,8 @@ class HttpEndpoint:
         kind = headers.get(b"content-type")
         if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
             raise _Refused(415, "A message is application/json")
-        message = parse(await self._body(headers, receive))
+        known = self._sessions.get(headers.get(_SESSION) or b"")
+        message = parse(await self._body(headers, receive, known))
         if isinstance(message, Request):
             _check_version(headers, message)
             if message.method == INITIALIZE:
@@ -240,7 +243,6 @@ class HttpEndpoint:
                 can_stream = accepts_stream(headers.get(b"accept"))
                 await session.answer(message, reply, receive, can_stream=can_stream)
         elif isinstance(message, Invalid):
-            known = self._sessions.get(headers.get(_SESSION) or b"")
             if known is None or not known.mcp.spoiled(message):
                 raise _Refused(400, message.reason, code=message.code, id=message.id)
             await reply.whole(202)
@@ -253,12 +255,19 @@ class HttpEndpoint:
                 session.mcp.notified(message)
             await reply.whole(202)
 
-    async def _body(self, headers: RequestHeaders, receive: Receive) -> bytes:
+    async def _body(self, headers: RequestHeaders, receive: Receive, known: HttpSession | None) -> bytes:
         with anyio.CancelScope(deadline=anyio.current_time() + self.limits.body_deadline):
             try:
                 return await read_body(receive, self.limits.body, headers.get(b"content-length"))
-            except BodyTooLarge:
-                raise _Refused(413, f"A message may have {self.limits.body} bytes", headers=_CLOSE) from None
+            except BodyTooLarge as body:
+                reason = f"A message may have {self.limits.body} bytes"
+                if known is not None and known.mcp.open_prompts:
+                    # It may be the answer that one of them waits for; some clients put the id at its end.
+                    try:
+                        await body.read_on(receive, _READ_ON * self.limits.body)
+                    finally:
+                        known.mcp.spoiled(unreadable(INVALID_REQUEST, reason, body.head, body.tail))
+                raise _Refused(413, reason, headers=_CLOSE) from None
         raise _Refused(408, f"The body did not come within {self.limits.body_deadline:g} s", headers=_CLOSE)
 
     async def _initialize(self, request: Request, reply: Reply) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ..invocation import Failed, Outcome
-from .envelope import ABSENT, Answer, Id, Invalid, Notification, Request, is_id
+from .envelope import Answer, Id, Invalid, Notification, Request, is_id
 from .exchange import Begin, Exchange, Outlet
 from .limits import EndpointLimits
 from .listing import has_structure, server_info
@@ -153,8 +153,15 @@ class LegacySession:
             logger.debug("An answer that nobody waits for is dropped")
 
     def spoiled(self, invalid: Invalid) -> bool:
-        """Whether a message that is none carries the id of one of our questions: then it counts as its answer."""
-        return invalid.id is not ABSENT and self._prompts.spoil(invalid.id, invalid.message)
+        """Whether a message that is none carries the id of one of our questions: then it counts as its answer.
+
+        Nothing is to go back then: the client would take an error under that id for one of its own requests.
+        """
+        if not self._prompts.issued(invalid.answers):
+            return False
+        if self._prompts.spoil(invalid.answers):
+            logger.warning("A client's answer to a question cannot be read, and counts as none: %s", invalid.reason)
+        return True
 
     def close(self, reason: str) -> None:
         """The session ends: its calls are cancelled, its prompts withdrawn as they end, and the provider is told."""

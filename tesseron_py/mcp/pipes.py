@@ -24,16 +24,14 @@ from typing import Final, Protocol
 import anyio
 from anyio.lowlevel import checkpoint
 
+from .envelope import EDGE
+
 CHUNK: Final = 64 * 1024
-
-
-EDGE: Final = 256
-"""Bytes at both ends of a line that is too long which are kept, since they may say whom to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """In place of a line that is too long: how it began and how it ended."""
+    """In place of a line that is too long: how it began and how it ended, which may say whom to answer."""
 
     head: bytes = b""
     tail: bytes = b""

@@ -6,18 +6,21 @@ session it came in, and once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..invocation import Invocation, Malformed, Question, Reply
 from .questions import reply_from_response
 
+_OURS = re.compile(r"q-([1-9][0-9]{0,17})", re.ASCII)
+
 
 class Prompts:
     """The open prompts of one session, at most `limit`."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._open: dict[str, tuple[Invocation, Question]] = {}
         self._last = 0
 
@@ -26,7 +29,7 @@ class Prompts:
 
     @property
     def full(self) -> bool:
-        return len(self._open) >= self._limit
+        return len(self._open) >= self.limit
 
     def put(self, invocation: Invocation, question: Question) -> str:
         """Keep the question until it is answered or withdrawn; the id is that of the request to send."""
@@ -43,9 +46,14 @@ class Prompts:
         """Hand a response to the call that asked; `False` for one that nobody waits for, which is dropped."""
         return self._settle(id, lambda question: reply_from_response(question.body, message))
 
-    def spoil(self, id: Any, raw: Any) -> bool:
+    def issued(self, id: Any) -> bool:
+        """Whether a request of ours had that id, open or not."""
+        found = _OURS.fullmatch(id) if isinstance(id, str) else None
+        return found is not None and int(found[1]) <= self._last
+
+    def spoil(self, id: Any) -> bool:
         """A message with this id is neither response nor request: the question has had its answer, and it is none."""
-        return self._settle(id, lambda _: Malformed(raw))
+        return self._settle(id, lambda _: Malformed(None))
 
     def _settle(self, id: Any, reply: Callable[[Question], Reply]) -> bool:
         waiting = self._open.pop(id, None) if isinstance(id, str) else None

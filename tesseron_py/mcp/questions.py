@@ -75,15 +75,15 @@ def to_request(
 
 
 def reply_from_response(body: Body, message: Mapping[str, Any]) -> Reply:
-    """What a JSON-RPC response to the request for `body` says."""
+    """What a JSON-RPC response to the request for `body` says; an envelope that is none says nothing."""
     if message.get("jsonrpc") != "2.0":
-        return Malformed(dict(message))
+        return Malformed(None)
     error = message.get("error")
     if error is not None:
         reason = error.get("message") if isinstance(error, Mapping) else None
         return Cancel(f"the client answered with an error: {reason}" if reason else "the client answered with an error")
     if "result" not in message:
-        return Malformed(dict(message))
+        return Malformed(None)
     return reply_from_result(body, message["result"])
 
 

@@ -17,7 +17,7 @@ from ..home import Home
 from ..web.asgi import Gone
 from ..web.guard import LOCAL
 from .changes import Changes
-from .envelope import Answer, Invalid, Notification, Request, id_at_an_edge, parse
+from .envelope import Answer, Invalid, Notification, Request, parse, unreadable
 from .exchange import Exchange
 from .legacy import LegacySession
 from .limits import EndpointLimits
@@ -246,11 +246,8 @@ class _Server:
             try:
                 line = await self._lines.receive()
             except LineTooLong as error:
-                await self._say(
-                    Invalid(
-                        INVALID_REQUEST, f"Invalid request: {error}", id_at_an_edge(error.line.head, error.line.tail)
-                    ).reply()
-                )
+                reason = f"Invalid request: {error}"
+                await self._tell(unreadable(INVALID_REQUEST, reason, error.line.head, error.line.tail))
                 continue
             except self._closed as error:
                 logger.debug("The client's input has ended: %s", error)
@@ -272,8 +269,11 @@ class _Server:
             case Answer() as answer:
                 self._session.answered(answer)
             case Invalid() as invalid:
-                if not self._session.spoiled(invalid):
-                    await self._say(invalid.reply())
+                await self._tell(invalid)
+
+    async def _tell(self, invalid: Invalid) -> None:
+        if not self._session.spoiled(invalid):
+            await self._say(invalid.reply())
 
     async def _carry(self, exchange: Exchange) -> None:
         try:

@@ -24,7 +24,6 @@ HANDSHAKE_DEADLINE = 10.0
 """Seconds a peer has for the welcome, the hello or the upgrade (Tesseron 1.2 §3)."""
 MAX_QUEUED_BEFORE_WELCOME = 64
 MAX_SAMPLING_DEPTH = 3
-MAX_PROMPTS = 32
 
 APP_ID = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 RESERVED_APP_IDS = frozenset({"tesseron", "mcp", "system"})

@@ -22,6 +22,8 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
+_END = 256
+"""Bytes kept of either end of a body that is too large."""
 _STREAM_HEADERS: Headers = [
     (b"content-type", MEDIA_TYPE.encode()),
     (b"cache-control", b"no-cache"),
@@ -34,7 +36,39 @@ class Gone(Exception):
 
 
 class BodyTooLarge(Exception):
-    """The body of a request is above the limit; the rest of it is not read."""
+    """The body of a request is above the limit; the rest of it is not read, unless `read_on` is asked to.
+
+    Args:
+        begun: What was read of it.
+        more: Whether there is more.
+    """
+
+    def __init__(self, begun: bytes = b"", *, more: bool = True) -> None:
+        super().__init__()
+        self.head: bytes = begun[:_END]
+        """How the body begins, as far as it was read."""
+        self.tail: bytes = b"" if more else begun[-_END:]
+        """How it ends; empty while that is not known."""
+        self._more = more
+        self._last = begun[-_END:]
+
+    async def read_on(self, receive: Receive, most: int) -> None:
+        """Read the rest for its end's sake, and keep none of it; no more than `most` bytes.
+
+        Raises:
+            Disconnected: The client left.
+        """
+        while self._more and most > 0:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            part: bytes = message.get("body", b"")
+            most -= len(part)
+            self.head = (self.head + part[:_END])[:_END]
+            self._last = (self._last + part[-_END:])[-_END:]
+            self._more = message.get("more_body", False)
+        if not self._more:
+            self.tail = self._last
 
 
 class Disconnected(Exception):
@@ -90,9 +124,10 @@ async def read_body(receive: Receive, limit: int, declared: bytes | None) -> byt
             raise Disconnected
         part: bytes = message.get("body", b"")
         size += len(part)
+        more: bool = message.get("more_body", False)
         if size > limit:
-            raise BodyTooLarge
-        if not message.get("more_body", False):
+            raise BodyTooLarge(b"".join((*parts, part)), more=more)
+        if not more:
             return part if not parts else b"".join((*parts, part))
         parts.append(part)
 

@@ -264,6 +264,13 @@ REPLIES: list[tuple[Reply, dict[str, Any], dict[str, Any]]] = [
         {"action": "accept", "value": "yes"},
     ),
     (Malformed("yes"), {"action": None}, {"action": None, "value": "yes"}),
+    (Malformed(None), {"action": None}, {"action": None, "value": None}),
+    (Malformed({"action": "accept"}), {"action": None}, {"action": None, "value": None}),
+    (
+        Malformed({"action": "accept", "content": {"approve": True}}),
+        {"action": None},
+        {"action": None, "value": {"approve": True}},
+    ),
 ]
 
 
@@ -284,6 +291,26 @@ async def test_fields_28_36_52_what_the_app_hears_of_every_reply(
             assert await app.recv() == {"jsonrpc": "2.0", "id": "e-1", "result": hears}
             invocation.cancel()
             assert (await app.recv())["method"] == "actions/cancel"
+
+
+async def test_an_answer_that_cannot_go_on_the_wire_is_an_error_at_once() -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello()
+        deep: Any = "bottom"
+        for _ in range(195):
+            deep = [deep]
+        looped: list[Any] = []
+        looped.append(looped)
+        for content in ({"id": deep}, {"id": looped}, {"id": object()}):
+            invocation = gateway.call_tool("shop__clear", {}, client.caller())
+            await app.ask((await app.recv())["params"]["invocationId"], schema=WAREHOUSE)
+            invocation.answer((await question(invocation)).id, Accept(content))
+            refused = (await app.recv())["error"]
+            assert refused["code"] == -32603
+            assert "cannot be sent to the app" in refused["message"]
+            invocation.cancel()
+            await app.recv()
 
 
 async def test_a_bare_confirm_form_is_confirmed_by_any_accept_and_nothing_else() -> None:
@@ -326,7 +353,7 @@ async def test_a_question_that_becomes_unavailable_is_told_why() -> None:
         client, app = FakeClient(gateway), connect(gateway)
         await app.hello()
         for reply, code, data in (
-            (Unavailable(TOO_MANY_PROMPTS), -32603, {"reason": "too_many_prompts", "limit": 32}),
+            (Unavailable(TOO_MANY_PROMPTS, 2), -32603, {"reason": "too_many_prompts", "limit": 2}),
             (Unavailable("the client takes no stream"), -32007, None),
         ):
             invocation = gateway.call_tool("shop__clear", {}, client.caller())

@@ -21,6 +21,7 @@ from tesseron_py.mcp.envelope import (
     parse,
     request_text,
     size_above,
+    unreadable,
 )
 
 
@@ -170,3 +171,36 @@ def test_any_object_is_one_kind_of_message(members: dict[str, Any]) -> None:
 )
 def test_field_61_an_id_is_found_at_the_edges_of_a_message_that_is_too_long(head: bytes, tail: bytes, id: Any) -> None:
     assert id_at_an_edge(head, tail) == id
+
+
+RESULT = b'"result":{"action":"accept","content":{"id":"inner","method":"inner","value":'
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "id", "answers"),
+    [
+        (b'{"jsonrpc":"2.0","id":"q-1",' + RESULT, b"}}}", ABSENT, "q-1"),
+        (b'{"id":"q-1","jsonrpc":"2.0",' + RESULT, b"}}}", ABSENT, "q-1"),
+        (b'{"jsonrpc":"1.0","id":"q-1",' + RESULT, b"}}}", ABSENT, "q-1"),
+        (b"{" + RESULT, b'}},"jsonrpc":"2.0","id":"q-1"}', ABSENT, "q-1"),
+        (b'{ "jsonrpc": "2.0", ' + RESULT, b'}}, "id": "q-1" }\n', ABSENT, "q-1"),
+        (b'{"error":{"code":1,"message":', b'},"id":"q-1","jsonrpc":"2.0"}', ABSENT, "q-1"),
+        (b'{"action":"accept","content":', b',"x":1,"id":"q-1"}', "q-1", "q-1"),
+        (b"{" + RESULT, b"}}}", ABSENT, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{', b"}}", 7, None),
+        (b'{"method":"m","params":{"result":', b'},"jsonrpc":"2.0","id":7}', 7, None),
+        (b'{"params":{"result":', b'},"method":"m","jsonrpc":"2.0","id":7}', 7, None),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_told_by_its_edges(head: bytes, tail: bytes, id: Any, answers: Any) -> None:
+    assert unreadable(-32700, "why", head, tail) == Invalid(-32700, "why", id, answers)
+    invalid = parse(head + b"NaN" + tail)
+    assert isinstance(invalid, Invalid)
+    assert (invalid.code, invalid.id, invalid.answers) == (-32700, id, answers)
+    assert parse((head + b"NaN" + tail).decode()) == invalid
+
+
+def test_a_message_that_is_request_and_response_is_neither() -> None:
+    invalid = parse(message(id="q-1", method="elicitation/create", result={"action": "accept"}))
+    assert isinstance(invalid, Invalid)
+    assert (invalid.code, invalid.id, invalid.answers) == (-32600, "q-1", "q-1")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
 import mcp_schemas
 import pytest
 from desk import DeskOutlet, desk, value_of
-from fixture_provider import BareProvider, FixtureProvider
+from fixture_provider import BareProvider, FixtureProvider, Running
 
-from tesseron_py.invocation import Log
+from tesseron_py.invocation import Log, Unavailable
 from tesseron_py.mcp.provider import Logged, ResourcesChanged, ResourceUpdated, Tool, ToolsChanged
 
 INIT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -469,6 +470,22 @@ async def test_field_51_prompts_answered_in_reverse_each_get_their_own() -> None
             assert value_of(await second.result())["content"] == {"asked": "2?"}
             replies = [shown["content"]["asked"] for shown in value_of(await many.result())]
         assert replies == ["Question 0", "Question 1", "Question 2"]
+
+
+async def test_too_many_prompts_says_how_many_may_be() -> None:
+    provider = FixtureProvider()
+
+    async def limit(_: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+        reply = await running.confirm()
+        assert isinstance(reply, Unavailable)
+        return reply.limit
+
+    provider.handlers["limit"] = limit
+    async with desk(provider, prompts=2) as client:
+        client.calling("many", {"count": 2})
+        for _ in range(2):
+            await client.next("elicitation/create")
+        assert await client.call("limit") == 2
 
 
 async def test_the_33rd_prompt_of_a_session_fails_at_once_and_room_comes_back() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -391,8 +392,44 @@ async def test_every_answer_is_202_and_has_its_reply(message: Any, reply: str) -
         prompt = await stream.next()
         for _ in range(2):  # the second is late
             response = await client.send("POST", {"jsonrpc": "2.0", "id": prompt["id"], **message})
-            assert response.status_code == (202 if "approve" not in message or not _ else 400)
+            assert response.status_code == 202
         assert value_of(await stream.result())["reply"] == reply
+
+
+YES = '{"action":"accept","content":{"approve":true,"x":%s}}'
+ENVELOPES = ['{"jsonrpc":"2.0","id":"ID","result":%s}', '{"result":%s,"jsonrpc":"2.0","id":"ID"}']
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES)
+async def test_an_answer_that_cannot_be_read_is_202_and_no_yes(envelope: str) -> None:
+    async with web() as (client, _):
+        for x in ("NaN", "[" * 250 + "]" * 250, '"\\ud800"'):
+            async with client.calling("confirm") as stream:
+                prompt = await stream.next("elicitation/create")
+                body = (envelope.replace("ID", prompt["id"]) % (YES % x)).encode()
+                assert (await client.send("POST", body)).status_code == 202
+                assert value_of(await stream.result()) == {"reply": "Malformed", "raw": None}
+                assert (await client.send("POST", body)).status_code == 202  # late, too
+        assert (await client.send("POST", body.replace(b"q-", b"x-"))).status_code == 400
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES)
+@pytest.mark.parametrize("declared", [True, False])
+async def test_field_83_an_answer_above_the_limit_is_413_and_ends_its_question(envelope: str, declared: bool) -> None:
+    async with web(body=10_000) as (client, _), client.calling("confirm") as stream:
+        prompt = await stream.next("elicitation/create")
+        body = (envelope.replace("ID", prompt["id"]) % (YES % ('"' + "x" * 120_000 + '"'))).encode()
+
+        async def parts() -> AsyncIterator[bytes]:
+            for start in range(0, len(body), 50_000):
+                yield body[start : start + 50_000]
+
+        with anyio.fail_after(10):
+            response = await client.client.post(
+                "/mcp", content=body if declared else parts(), headers=client.headers({})
+            )
+        assert response.status_code == 413
+        assert value_of(await stream.result()) == {"reply": "Malformed", "raw": None}
 
 
 async def test_field_73_without_sse_in_accept_a_call_is_json_and_asking_fails_fast() -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.bindings.memory import MemoryChannel, pair
 from tesseron_py.mcp.limits import EndpointLimits
-from tesseron_py.mcp.pipes import LineTooLong
+from tesseron_py.mcp.pipes import LineTooLong, TooLong
 from tesseron_py.mcp.stdio import serve
 
 FIXTURE = Path(__file__).with_name("fixture_provider.py")
@@ -175,9 +175,86 @@ async def test_a_message_that_is_none_answers_the_prompt_it_names() -> None:
         id = await client.calling("confirm")
         prompt = await client.next("elicitation/create")
         await client.send(id=prompt["id"], approve=True)
-        assert value_of((await client.response(id))["result"])["reply"] == "Malformed"
+        assert value_of((await client.response(id))["result"]) == {"reply": "Malformed", "raw": None}
         await client.send(id=7)
         assert (await client.read())["error"]["code"] == -32600
+
+
+YES = '{"action":"accept","content":{"approve":true,"x":%s}}'
+
+
+@pytest.mark.parametrize("x", ["NaN", "1e400", "9" * 5000, "[" * 250 + "]" * 250, '"\\ud800"', "7}"])
+@pytest.mark.parametrize(
+    "envelope", ['{"jsonrpc":"2.0","id":"ID","result":%s}', '{"result":%s,"jsonrpc":"2.0","id":"ID"}']
+)
+async def test_an_answer_that_cannot_be_read_is_no_yes_and_nothing_goes_back(envelope: str, x: str) -> None:
+    async with served() as (client, _):
+        id = await client.calling("confirm")
+        prompt = await client.next("elicitation/create")
+        line = envelope.replace("ID", prompt["id"]) % (YES % x)
+        await client.send_line(line)
+        assert value_of((await client.response(id))["result"]) == {"reply": "Malformed", "raw": None}
+        await client.send_line(line)  # late, too
+        assert await client.request("ping") == {}
+        assert client._others == []
+
+
+async def test_an_unreadable_answer_to_nothing_is_told_and_harms_no_prompt() -> None:
+    async with served() as (client, _):
+        id = await client.calling("confirm")
+        prompt = await client.next("elicitation/create")
+        for other in ("q-2", "q-0", "q-01", "q-x", "x", "q-" + "9" * 40):
+            await client.send_line(json.dumps({"jsonrpc": "2.0", "id": other, "result": float("nan")}))
+            reply = await client.read()
+            assert (reply["id"], reply["error"]["code"]) == (None, -32700)
+        await client.answer(prompt, "decline")
+        assert value_of((await client.response(id))["result"])["reply"] == "Decline"
+
+
+async def test_an_unreadable_request_is_told_under_its_id() -> None:
+    async with served() as (client, _):
+        await client.send_line('{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","x":NaN}}')
+        assert (await client.response("a"))["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [(b'{"jsonrpc":"2.0","id":"q-1","result":{"action":"acc', b"}}"), (b'{"result":{', b'},"id":"q-1"}')],
+)
+async def test_field_83_an_answer_that_is_too_long_ends_its_question(head: bytes, tail: bytes) -> None:
+    here, there = pair()
+    client = Client(there.send, there.receive)
+
+    class Lines:
+        limit = here.limit
+        send = here.send
+
+        async def receive(self) -> str:
+            with anyio.CancelScope() as scope:
+                scopes.append(scope)
+                return await here.receive()
+            scopes.clear()
+            raise LineTooLong("the line is longer than 10 bytes; it was skipped", TooLong(head, tail))
+
+    scopes: list[anyio.CancelScope] = []
+    provider = FixtureProvider()
+
+    async def run() -> None:
+        await serve(Lines(), provider, closed=Closed)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await client.initialize()
+        id = await client.calling("confirm")
+        assert (await client.next("elicitation/create"))["id"] == "q-1"
+        for _ in range(2):
+            await anyio.wait_all_tasks_blocked()
+            scopes[-1].cancel()
+        assert value_of((await client.response(id))["result"]) == {"reply": "Malformed", "raw": None}
+        assert await client.request("ping") == {}
+        assert client._others == []
+        await there.aclose()
+    await provider.home.aclose()
 
 
 async def test_a_probe_for_the_modern_era_falls_back_on_the_same_pipe() -> None:

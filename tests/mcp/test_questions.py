@@ -156,9 +156,10 @@ def test_field_49_an_error_counts_as_cancel(error: Any) -> None:
 
 
 def test_an_envelope_that_is_none_is_malformed() -> None:
-    assert isinstance(answered(error=None), Malformed)
-    message = {"id": "q-1", "result": {"action": "accept"}}
-    assert reply_from_response(FORM, message) == Malformed(message)
+    yes = {"action": "accept", "content": {"approve": True}}
+    assert answered(error=None) == answered(error=None, **yes) == Malformed(None)
+    for message in ({"result": yes}, {"jsonrpc": "1.0", "result": yes}, yes, {"jsonrpc": "2.0", **yes}):
+        assert reply_from_response(FORM, {"id": "q-1", **message}) == Malformed(None)
 
 
 @pytest.mark.parametrize("body", [Sample({}), Roots()])

@@ -106,6 +106,27 @@ async def test_a_body_above_the_limit_is_not_read_on() -> None:
         await read_body(receiving(part, part), 3, None)
 
 
+async def test_the_ends_of_a_body_above_the_limit_can_be_had() -> None:
+    def part(body: bytes, more: bool = True) -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": more}
+
+    async def ends(*parts: dict[str, Any], declared: bytes | None = None, most: int = 10_000) -> tuple[bytes, bytes]:
+        receive = receiving(*parts)
+        with pytest.raises(BodyTooLarge) as raised:
+            await read_body(receive, 3, declared)
+        await raised.value.read_on(receive, most)
+        return raised.value.head, raised.value.tail
+
+    assert await ends(part(b"ab"), part(b"cd", False)) == (b"abcd", b"abcd")
+    assert await ends(part(b"ab"), part(b"cd"), part(b"", False)) == (b"abcd", b"abcd")
+    assert await ends(part(b"ab"), part(b"c", False), declared=b"4") == (b"abc", b"abc")
+    long = [part(b"a" * 300), part(b"b" * 300), part(b"c", False)]
+    assert await ends(*long) == (b"a" * 256, b"b" * 255 + b"c")
+    assert await ends(*long, most=100) == (b"a" * 256, b"")
+    with pytest.raises(Disconnected):
+        await ends(part(b"abcd"), {"type": "http.disconnect"})
+
+
 async def test_a_client_that_leaves_has_no_body() -> None:
     with pytest.raises(Disconnected):
         await read_body(receiving({"type": "http.disconnect"}), 3, None)
