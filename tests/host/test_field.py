@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tesseron_py import Context, InvalidAnswer, Tesseron
+from tesseron_py import ActionCancelled, Context, InvalidAnswer, Tesseron
 from tesseron_py.home import Home
 from tesseron_py.host.host import Host
 
@@ -39,6 +39,49 @@ async def test_field_97_a_host_that_is_entered_twice_at_once_listens_once(tesser
     with pytest.raises(RuntimeError, match="entered already"):
         await host.__aenter__()
     assert list((tesseron_home / "instances").iterdir()) == []
+
+
+async def test_field_88_a_host_is_closed_from_another_task_than_it_was_entered_in(tesseron_home: Path) -> None:
+    host = Tesseron("shop").listen("uds")
+
+    async def enter() -> None:
+        await host.__aenter__()
+
+    async with Home() as entering, Home() as leaving:
+        entering.start(enter)
+        with anyio.fail_after(5):
+            while not host.url:
+                await anyio.wait_all_tasks_blocked()
+            done = anyio.Event()
+
+            async def leave() -> None:
+                await host.aclose()
+                done.set()
+
+            leaving.start(leave)
+            await done.wait()
+    assert host.stubborn == 0
+    assert list((tesseron_home / "instances").iterdir()) == []
+    assert not Path(host.url).parent.exists()
+    assert [event async for event in host.events] == []
+
+
+async def test_field_45_after_its_call_nothing_is_asked_and_whoever_asks_learns_it_at_once() -> None:
+    app = Tesseron("shop")
+    kept: list[Context] = []
+
+    @app.action
+    async def keep(ctx: Context) -> None:
+        kept.append(ctx)
+
+    async with serving(app) as gateway:
+        assert (await gateway.call("keep"))["result"]["output"] is None
+        (ctx,) = kept
+        with anyio.fail_after(5):
+            for late in (ctx.confirm("Late?"), ctx.elicit("Late?", str), ctx.sample("Late?")):
+                with pytest.raises(ActionCancelled):
+                    await late
+        await gateway.nothing_comes()
 
 
 def asks_for(app_id: str, *sizes: str) -> Tesseron:
