@@ -63,8 +63,11 @@ def test_what_is_no_plain_file_is_nothing(tmp_path: Path) -> None:
     link, pipe = tmp_path / "link.json", tmp_path / "pipe.json"
     link.symlink_to(real)
     os.mkfifo(pipe)
+    writer = os.open(pipe, os.O_RDWR)
+    os.write(writer, b'{"a":1}')
     for path in (link, pipe, tmp_path, tmp_path / "missing.json"):
         assert directory.read(path) is None
+    os.close(writer)
     assert directory.read(real) == {"a": 1}
 
 

@@ -402,6 +402,20 @@ async def test_the_claim_is_kept_fresh_while_nobody_has_it(
         assert fresh["hostMintedClaim"]["expiresAt"] > first["expiresAt"]
 
 
+async def test_a_claim_that_is_spent_is_not_kept_fresh(tesseron_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "REFRESH", 0.01)
+    async with shop().listen() as host, gateway_at(host.url, host.claim_code) as gateway:
+        await claim(gateway, "s_9")
+        bound = await manifest_when(tesseron_home, lambda m: m["hostMintedClaim"]["boundAgent"])
+        (path,) = (tesseron_home / "instances").iterdir()
+        for _ in range(2):  # it is written again all the while, in case somebody removed it
+            path.unlink()
+            with anyio.fail_after(5):
+                while not path.exists():  # noqa: ASYNC110  # a file tells nobody of its changes
+                    await anyio.sleep(0.005)
+            assert manifest_in(tesseron_home) == bound
+
+
 async def test_a_removed_manifest_comes_back(tesseron_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_module, "REFRESH", 0.01)
     async with shop().listen(claims="gateway"):
