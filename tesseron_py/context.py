@@ -162,7 +162,11 @@ class Context(_Facts):
             raise
         except TesseronError:
             return False
-        return isinstance(reply, dict) and reply.get("action") == "accept"
+        try:
+            action, _ = _read_reply(reply)
+        except MalformedAnswer:
+            return False
+        return action == "accept"
 
     @overload
     def elicit(self, question: str, *, key: str | None = None) -> Asking[str | None]: ...
@@ -416,12 +420,18 @@ class SyncContext(_Facts):
         """Whether the call was given up: cancelled, timed out, or its connection is gone."""
         return self._bridge.cancelled or self._line.cancelled
 
+    def _call(self, fn: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        value = self._bridge.call(fn)
+        if self.cancelled:  # the answer and the end came at once: an answer to a call that is over is none
+            raise ActionCancelled("The call was given up")
+        return value
+
     def confirm(self, question: str, *, key: str | None = None) -> bool:
         """Ask the person for a yes; see `Context.confirm`. False, too, when the call is given up meanwhile."""
         if self.cancelled:
             raise ActionCancelled("The call was given up")
         try:
-            return self._bridge.call(lambda: self._context._confirm(question, key))
+            return self._call(lambda: self._context._confirm(question, key))
         except ActionCancelled:
             return False
 
@@ -444,7 +454,7 @@ class SyncContext(_Facts):
         key: str | None = None,
     ) -> Any:
         """Ask the person for a value; see `Context.elicit`."""
-        return self._bridge.call(lambda: self._context._elicit(question, schema, json_schema, key))
+        return self._call(lambda: self._context._elicit(question, schema, json_schema, key))
 
     @overload
     def ask(
@@ -472,11 +482,11 @@ class SyncContext(_Facts):
         key: str | None = None,
     ) -> Any:
         """Ask the person for a value, and tell a refusal from a dismissal; see `Context.ask`."""
-        return self._bridge.call(lambda: self._context._ask(question, schema, json_schema, attempts, key))
+        return self._call(lambda: self._context._ask(question, schema, json_schema, attempts, key))
 
     def ask_url(self, question: str, url: str) -> Accepted[None] | Declined | Cancelled:
         """Ask the person to go to `url`; see `Context.ask_url`."""
-        return self._bridge.call(lambda: self._context._ask_url(question, url))
+        return self._call(lambda: self._context._ask_url(question, url))
 
     @overload
     def sample(self, prompt: str, *, max_tokens: int | None = None) -> str: ...
@@ -486,7 +496,7 @@ class SyncContext(_Facts):
     def sample(self, prompt: str, schema: TypeForm[T], *, max_tokens: int | None = None) -> T: ...
     def sample(self, prompt: str, schema: Any = UNSET, *, max_tokens: int | None = None) -> Any:
         """Ask the agent's model; see `Context.sample`."""
-        return self._bridge.call(lambda: self._context._sample(prompt, schema, max_tokens))
+        return self._call(lambda: self._context._sample(prompt, schema, max_tokens))
 
     def progress(self, percent: float | None = None, message: str | None = None, *, data: Any = None) -> None:
         """Report how far the action is; see `Context.progress`."""

@@ -55,7 +55,7 @@ def elicit(
 ) -> Any:
     """Ask the person for a value; see `Context.elicit`."""
     context = _current("elicit")
-    return context._bridge.call(lambda: context._context._elicit(question, schema, json_schema, key))
+    return context._call(lambda: context._context._elicit(question, schema, json_schema, key))
 
 
 @overload
@@ -82,4 +82,4 @@ def ask(
 ) -> Any:
     """Ask the person for a value, and tell a refusal from a dismissal; see `Context.ask`."""
     context = _current("ask")
-    return context._bridge.call(lambda: context._context._ask(question, schema, json_schema, attempts, key))
+    return context._call(lambda: context._context._ask(question, schema, json_schema, attempts, key))

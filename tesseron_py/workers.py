@@ -84,12 +84,15 @@ class _Job(Generic[T]):
         self._context = contextvars.copy_context()
         _forget_library(self._context)
         self._call_loop = loop_caller()
+        self._loop_thread = threading.get_ident()
         self._lock = threading.Lock()
         self._requests: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], _Reply[Any]]] = deque()
         self._waiting: set[_Reply[Any]] = set()
         self._wakes = anyio.Event()
         self.abandoned = False
         """The call was given up; whatever the thread still asks is refused."""
+        self.started = False
+        """It was the function's turn; one whose call was given up before does not run."""
         self.finished = False
         """The function has returned."""
         self.counted = False
@@ -99,19 +102,31 @@ class _Job(Generic[T]):
 
     # In the thread
 
-    def run(self) -> None:
-        try:
-            self._value = self._context.run(self._fn, self)
-        except BaseException as error:
-            self._error = error
+    def run(self) -> bool:
+        """Run the function, unless its call was given up before. False when it was run already."""
+        with self._lock:
+            if self.started:
+                return False
+            self.started, wanted = True, not self.abandoned
+        if wanted:
+            try:
+                self._value = self._context.run(self._fn, self)
+            except BaseException as error:
+                self._error = error
         self.finished = True
         self._call_loop(self._wake)
+        return True
 
     @property
     def cancelled(self) -> bool:
         return self.abandoned
 
     def call(self, fn: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if threading.get_ident() == self._loop_thread:
+            raise RuntimeError(
+                "this would wait for the event loop in the event loop's own thread; have dispatch call what it is given"
+                " in another thread, or make the handler an `async def`"
+            )
         reply: _Reply[T] = _Reply()
         with self._lock:
             if self.abandoned:
@@ -198,7 +213,7 @@ class Workers:
     Args:
         size: How many functions run at once; further ones wait, first come first served.
         dispatch: Runs functions in place of our threads, such as a GUI's `call_soon`: it is given a function without
-            parameters and has it called once, in whatever thread.
+            parameters and has it called once, in whatever thread but the event loop's.
 
     Raises:
         ValueError: `size` is below 1.
@@ -237,13 +252,23 @@ class Workers:
             self._when_idle.append(lambda: call_loop(event.set))
         await event.wait()
 
-    async def run(self, fn: Callable[[_Job[T]], T], *, name: str = "a handler") -> T:
+    async def run(
+        self, fn: Callable[[_Job[T]], T], *, name: str = "a handler", on_slot: Callable[[], None] | None = None
+    ) -> T:
         """Call `fn(bridge)` in a thread, with the caller's context variables, and wait for it.
 
-        Cancelled, it leaves the function running and its slot taken; the function sees that at its bridge.
+        Cancelled, it leaves the function running and its slot taken; the function sees that at its bridge. One that has
+        not begun by then never does.
+
+        Args:
+            fn: What is called.
+            name: What the log calls it.
+            on_slot: Called when `fn` has a thread, which others may have held.
         """
         await self._take_slot()
         try:
+            if on_slot is not None:
+                on_slot()
             job = _Job(fn)
             self._hand_over(job)
         except BaseException:
@@ -256,7 +281,7 @@ class Workers:
 
     def _note_abandoned(self, job: _Job[Any], name: str) -> None:
         with self._lock:
-            if job.finished:
+            if job.finished or not job.started:
                 return
             job.counted = True
             self._abandoned += 1
@@ -274,11 +299,8 @@ class Workers:
                 return
             event = anyio.Event()
             call_loop = loop_caller()
-            granted = False
 
             def grant() -> None:
-                nonlocal granted
-                granted = True
                 call_loop(event.set)
 
             self._queue.append(grant)
@@ -286,7 +308,9 @@ class Workers:
             await event.wait()
         except BaseException:
             with self._lock:
-                if grant in self._queue:
+                # What is no longer queued was given the slot, whether or not it has been told yet.
+                granted = grant not in self._queue
+                if not granted:
                     self._queue.remove(grant)
             if granted:
                 self._give_slot()
@@ -308,8 +332,8 @@ class Workers:
         if self._dispatch is not None:
 
             def run() -> None:
-                job.run()
-                self._returned(None, job)
+                if job.run():
+                    self._returned(None, job)
 
             self._dispatch(run)
             return

@@ -7,6 +7,7 @@ import contextvars
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -206,6 +207,67 @@ async def test_functions_may_be_dispatched_elsewhere() -> None:
     with pytest.raises(RuntimeError, match="window"):
         await pool.run(lambda bridge: 1)
     assert pool.busy == 0
+
+
+async def test_a_dispatcher_that_calls_twice_runs_the_function_once() -> None:
+    ran: list[int] = []
+
+    def twice(job: Callable[[], None]) -> None:
+        def run() -> None:
+            job()
+            job()
+
+        threading.Thread(target=run).start()
+
+    pool = Workers(1, dispatch=twice)
+    await pool.run(lambda bridge: ran.append(1))
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert (ran, pool.busy) == ([1], 0)
+    await pool.run(lambda bridge: ran.append(2))
+    assert ran == [1, 2]
+
+
+async def test_a_function_dispatched_into_the_event_loops_own_thread_cannot_wait_for_it() -> None:
+    async def ask() -> int:
+        return 1
+
+    pool = Workers(1, dispatch=lambda job: job())
+    assert await pool.run(lambda bridge: 2) == 2
+    with pytest.raises(RuntimeError, match="have dispatch call what it is given in another thread"):
+        await pool.run(lambda bridge: bridge.call(ask))
+    assert pool.busy == 0
+
+
+async def test_a_slot_given_to_one_that_was_cancelled_meanwhile_is_not_lost() -> None:
+    pool, release = Workers(1), threading.Event()
+    popped, told = threading.Event(), threading.Event()
+
+    class Slow(deque[Callable[[], None]]):
+        def popleft(self) -> Callable[[], None]:
+            grant = super().popleft()
+
+            def later() -> None:
+                popped.set()
+                told.wait(5)
+                grant()
+
+            return later
+
+    pool._queue = Slow()
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, lambda bridge: release.wait(5))
+        await anyio.wait_all_tasks_blocked()
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as inner:
+                inner.start_soon(pool.run, lambda bridge: pytest.fail("it ran"))
+                await anyio.wait_all_tasks_blocked()
+                release.set()
+                await wait_for(popped)  # the slot is on its way to it
+                scope.cancel()
+        told.set()
+    with anyio.fail_after(5):
+        assert await pool.run(lambda bridge: "free again") == "free again"
 
 
 async def test_threads_without_work_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 from ..content import blocks_of
 from ..context import Bridge, Context, SyncContext, running
@@ -66,6 +67,7 @@ class RunningCall:
         self._deadline = math.inf
         self._asking = 0
         self._asking_since = 0.0
+        self._needs_thread = False
 
     # The line of the context
 
@@ -86,9 +88,13 @@ class RunningCall:
             raise ActionCancelled("The call is over; nothing can be asked any more")
         self._pause()
         try:
-            return await self._session.request(method, params, on_abandon=self._withdraw if method == ELICIT else None)
+            reply = await self._session.request(method, params, on_abandon=self._withdraw if method == ELICIT else None)
         finally:
             self._resume()
+        if self.over:  # the answer and the end came at once: an answer to a call that is over is none
+            await anyio.lowlevel.checkpoint()  # where the cancellation arrives, unless the author shields from it
+            raise ActionCancelled("The call ended while the question was open")
+        return reply
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
         if not self.over:
@@ -123,11 +129,20 @@ class RunningCall:
         self._timer = None
         if self._asking or self.over or self._action.timeout is None:
             return
-        home = self._session.home
+        home, workers = self._session.home, self._session.workers
+        if home.time() >= self._deadline and self._needs_thread and workers.abandoned < workers.size:
+            # Others have the threads, and theirs is the time; threads that nobody's call holds may never come back.
+            self._deadline = home.time() + self._action.timeout
         if home.time() < self._deadline:
             self._timer = home.call_at(self._deadline, self._look)
         else:
             self.end(ActionTimeout(f"The action {self._action.name!r} did not end within {self._action.timeout:g} s"))
+
+    def _got_thread(self) -> None:
+        """A `def` handler's time begins when it has a thread."""
+        self._needs_thread = False
+        if self._action.timeout is not None:
+            self._deadline = self._session.home.time() + self._action.timeout
 
     # Its end
 
@@ -182,18 +197,27 @@ class RunningCall:
             )
         if action.gate is not None and not await action.gate.opens(self._context, bound.values):
             return self._result(await action.gate.refusal(strict=action.strict))
+        self._check_wanted()
         if action.signature.is_async:
             running.set(self._context)
-            output = await bound.call(action.fn, self._context)
+            output = bound.call(action.fn, self._context)
         else:
-            output = await self._session.workers.run(self._in_thread(bound.call), name=f"The action {action.name!r}")
-        if inspect.isawaitable(output):  # a `def` that returns a coroutine
+            self._needs_thread = True
+            output = await self._session.workers.run(
+                self._in_thread(bound.call), name=f"The action {action.name!r}", on_slot=self._got_thread
+            )
+        if inspect.isawaitable(output):  # a `def` may return a coroutine, and what wraps an `async def` a plain value
             output = await output
         self._context.check_asked()
         return self._result(output)
 
+    def _check_wanted(self) -> None:
+        if self.over:
+            raise ActionCancelled("The call was over before its handler began")
+
     def _in_thread(self, call: Callable[..., Any]) -> Callable[[Bridge], Any]:
         def run(bridge: Bridge) -> Any:
+            self._check_wanted()
             context = SyncContext(self._context, bridge)
             running.set(context)
             return call(self._action.fn, context)

@@ -13,6 +13,7 @@ from tesseron_py.app import Tesseron
 from tesseron_py.bindings.memory import MemoryChannel, pair
 from tesseron_py.home import Home
 from tesseron_py.host.session import Session
+from tesseron_py.workers import Workers
 
 WELCOME: dict[str, Any] = {
     "sessionId": "s_1",
@@ -63,11 +64,13 @@ class FakeGateway:
 
 
 @asynccontextmanager
-async def connected(app: Tesseron, *, state: Any = None, limit: int = 8 * 1024 * 1024) -> AsyncIterator[FakeGateway]:
+async def connected(
+    app: Tesseron, *, state: Any = None, workers: Workers | None = None, limit: int = 8 * 1024 * 1024
+) -> AsyncIterator[FakeGateway]:
     """An app whose session runs, and the gateway that it said hello to."""
     async with Home() as home:
         here, there = pair(limit=limit)
-        session = Session(app, there, home, state=state)
+        session = Session(app, there, home, state=state, workers=workers)
         home.start(session.run)
         gateway = FakeGateway(here)
         try:
@@ -77,8 +80,10 @@ async def connected(app: Tesseron, *, state: Any = None, limit: int = 8 * 1024 *
 
 
 @asynccontextmanager
-async def serving(app: Tesseron, *, state: Any = None, **welcome: Any) -> AsyncIterator[FakeGateway]:
+async def serving(
+    app: Tesseron, *, state: Any = None, workers: Workers | None = None, **welcome: Any
+) -> AsyncIterator[FakeGateway]:
     """The same, welcomed."""
-    async with connected(app, state=state) as gateway:
+    async with connected(app, state=state, workers=workers) as gateway:
         await gateway.welcome(**welcome)
         yield gateway

@@ -103,6 +103,7 @@ NOT_TRUE = [
     error(-32000),
     {"error": TOO_MANY},
     {"result": {"action": "accept"}, "error": {"code": 1, "message": "both"}},
+    *[result("accept", value=value) for value in (False, "no", [], 0, True)],
 ]
 
 

@@ -21,6 +21,7 @@ from tesseron_py.app import Tesseron
 from tesseron_py.content import Image, Text
 from tesseron_py.context import Context, SyncContext
 from tesseron_py.errors import ActionCancelled, ActionError, RegistrationError, TesseronError
+from tesseron_py.workers import Workers
 
 from .fake_gateway import connected, serving
 
@@ -727,3 +728,146 @@ def test_a_half_built_action_can_be_shared() -> None:
     assert again.annotations.read_only is False
     with pytest.raises(KeyError):
         app.remove_action("none")
+
+
+@pytest.mark.parametrize("end", ["cancel", "close"])
+@pytest.mark.parametrize("kind", ["async", "def"])
+async def test_an_accept_that_comes_together_with_the_end_of_its_call_is_no_yes(kind: str, end: str) -> None:
+    app, seen = Tesseron("shop"), []
+    ended = threading.Event()
+
+    if kind == "async":
+
+        @app.action("confirms")
+        async def confirms(ctx: Context) -> None:
+            try:
+                seen.append(await ctx.confirm("Sure?"))
+            finally:
+                ended.set()
+
+        @app.action("elicits")
+        async def elicits(ctx: Context) -> None:
+            try:
+                seen.append(await ctx.elicit("Which?"))
+            finally:
+                ended.set()
+
+        @app.action("gated").confirm("Sure?").handler
+        async def gated() -> None:
+            seen.append("ran")
+
+    else:
+
+        @app.action("confirms")
+        def sync_confirms(ctx: SyncContext) -> None:
+            try:
+                if ctx.confirm("Sure?"):
+                    seen.append(True)
+            finally:
+                ended.set()
+
+        @app.action("elicits")
+        def sync_elicits(ctx: SyncContext) -> None:
+            try:
+                seen.append(ctx.elicit("Which?"))
+            finally:
+                ended.set()
+
+        @app.action("gated").confirm("Sure?").handler
+        def sync_gated() -> None:
+            seen.append("ran")
+
+    for name in ("confirms", "elicits", "gated"):
+        ended.clear()
+        async with serving(app) as gateway:
+            await gateway.invoke(name)
+            question = await gateway.recv()
+            # Nothing between the two waits, so the app reads both at once.
+            await gateway.send(id=question["id"], result={"action": "accept", "value": {"response": "yes"}})
+            if end == "cancel":
+                await gateway.cancel()
+                assert error_of(await gateway.recv())[0] == -32001
+            else:
+                await gateway.channel.aclose()
+            await anyio.wait_all_tasks_blocked()
+            if name != "gated":
+                with anyio.fail_after(5):
+                    await anyio.to_thread.run_sync(ended.wait)
+    assert seen == []
+
+
+async def test_a_handler_that_shields_itself_from_the_end_gets_no_answer_either() -> None:
+    app, seen = Tesseron("shop"), []
+
+    @app.action
+    async def shielded(ctx: Context) -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                seen.append(await ctx.confirm("Sure?"))
+            except ActionCancelled as error:
+                seen.append(str(error))
+
+    async with serving(app) as gateway:
+        await gateway.invoke("shielded")
+        question = await gateway.recv()
+        await gateway.send(id=question["id"], result={"action": "accept"})
+        await gateway.cancel()
+        assert error_of(await gateway.recv())[0] == -32001
+        await anyio.wait_all_tasks_blocked()
+    assert seen == ["The call ended while the question was open"]
+
+
+async def test_what_ended_before_its_dispatcher_came_to_it_never_runs() -> None:
+    app, jobs, ran = Tesseron("shop"), [], []
+    pool = Workers(2, dispatch=jobs.append)
+
+    @app.action
+    def drop() -> None:
+        ran.append("cancelled")
+
+    @app.action("late").timeout(0.01).handler
+    def late() -> None:
+        ran.append("late")
+
+    async with serving(app, workers=pool) as gateway:
+        await gateway.invoke("drop")
+        await anyio.wait_all_tasks_blocked()
+        await gateway.cancel()
+        assert error_of(await gateway.recv())[0] == -32001
+        assert error_of(await gateway.call("late"))[0] == -32002
+        assert (len(jobs), pool.abandoned) == (2, 0)
+        for job in jobs:
+            job()
+        assert (ran, pool.busy) == ([], 0)
+
+
+async def test_the_time_of_a_def_handler_begins_when_it_has_a_thread() -> None:
+    app = Tesseron("shop", threads=1)
+    go_on = threading.Event()
+
+    @app.action
+    def asks(ctx: SyncContext) -> bool:
+        return ctx.confirm("Sure?")
+
+    @app.action("quick").timeout(0.05).handler
+    def quick() -> str:
+        return "ran"
+
+    @app.action("stuck").timeout(0.05).handler
+    def stuck() -> None:
+        go_on.wait(5)
+
+    async with serving(app) as gateway:
+        await gateway.invoke("asks", id="r-1", invocation="i-1")
+        question = await gateway.recv()
+        await gateway.invoke("quick", id="r-2", invocation="i-2")
+        with anyio.move_on_after(0.2):  # four times what the action may take
+            await gateway.recv()
+            pytest.fail("it ended while a person was asked by another")
+        await gateway.send(id=question["id"], result={"action": "accept"})
+        assert {(await gateway.recv())["id"], (await gateway.recv())["id"]} == {"r-1", "r-2"}
+
+        # A thread that a given up call holds may never come back; then the time does run.
+        assert error_of(await gateway.call("stuck"))[0] == -32002
+        assert error_of(await gateway.call("quick"))[0] == -32002
+        go_on.set()
