@@ -6,7 +6,7 @@ OLD := .venv-mcp1
 BIN := $(VENV)/bin
 PIP := --quiet --disable-pip-version-check
 
-.PHONY: venv demo test check bench clean
+.PHONY: venv demo test conformance check bench clean
 
 venv: $(VENV)/.ready $(OLD)/.ready
 
@@ -30,6 +30,10 @@ test: venv
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=95
 
+# The official MCP conformance suite, which `test` runs, too; REVISION=2025-11-25 runs one requirement set.
+conformance: $(VENV)/.ready
+	@$(BIN)/python -m tests.conformance.mcp $(REVISION)
+
 check: $(VENV)/.ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -41,4 +45,4 @@ bench: venv
 	@$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(OLD) .coverage .coverage.* .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLD) tests/conformance/mcp/node_modules .coverage .coverage.* .mypy_cache .ruff_cache
