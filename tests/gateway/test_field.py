@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
+import pytest
+
 from tesseron_py.invocation import Accept
+from tesseron_py.limits import Limits
 from tesseron_py.mcp.provider import ToolOutput
 
-from .fake_app import FakeClient, connect, gateway_of, question, value
+from .fake_app import FakeClient, connect, gateway_of, outcome, question, value
 
 IDS: list[Any] = ["007", " 7 ", "7", 7, 0, -1, "", None, "null", 9007199254740993, "☃"]
 
@@ -52,3 +56,44 @@ async def test_field_62_answers_to_nothing_are_dropped_and_the_connection_lives(
         assert (await app.recv())["result"] == {"action": "accept"}
         await app.send(id=call["id"], result={"output": "its own"})
         assert await value(invocation) == ToolOutput("its own")
+
+
+@pytest.mark.parametrize("how", ["result", "error", "malformed", "drop", "cancel", "deadline"])
+async def test_a_prompt_is_withdrawn_however_its_action_ends(how: str) -> None:
+    async with gateway_of(limits=Limits(question=0.01 if how == "deadline" else 60)) as gateway:
+        client, app, other = FakeClient(gateway), connect(gateway), connect(gateway)
+        await app.hello()
+        await other.hello(app={"id": "bank", "name": "The bank"})
+        kept = gateway.call_tool("bank__clear", {}, client.caller())
+        kept_call = await other.recv()
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
+        call = await app.recv()
+        for id in ("e-1", "e-2"):
+            await app.ask(call["params"]["invocationId"], id=id)
+        with anyio.fail_after(5):
+            while how != "deadline" and len(invocation.view().open) < 2:
+                await app.nothing_comes()
+        asked = invocation.view().open
+        match how:
+            case "result":
+                await app.send(id=call["id"], result={"output": 1})
+            case "error":
+                await app.send(id=call["id"], error={"code": -32005, "message": "broken"})
+            case "malformed":
+                await app.send(id=call["id"], error=None)
+            case "drop":
+                await app.channel.aclose()
+            case "cancel":
+                invocation.cancel()
+            case "deadline":  # the person's time is up, and then the app ends its call
+                for _ in range(2):
+                    assert (await app.recv())["result"] == {"action": "cancel"}
+                assert invocation.view().open == ()
+                await app.send(id=call["id"], result={"output": 1})
+        await outcome(invocation)
+        assert invocation.view().open == ()
+        for question_ in asked:
+            assert invocation.answer(question_.id, Accept({"approve": True})) != "taken"
+        await other.ask(kept_call["params"]["invocationId"])  # the prompt of another call is nobody's business
+        kept.answer((await question(kept)).id, Accept({"approve": True}))
+        assert (await other.recv())["result"] == {"action": "accept"}
