@@ -595,7 +595,15 @@ class Everything:
         with call.scope:
             try:
                 call.invocation.finish(Done(await handler(call, arguments)))
-            except TesseronError as error:
-                call.invocation.finish(Failed(error))
             except Exception as error:
-                call.invocation.finish(Failed(ActionError(str(error))))
+                call.invocation.finish(Failed(_reason(error)))
+
+
+def _reason(error: Exception) -> TesseronError:
+    """What a call failed with; of several questions that failed together, the first."""
+    match error:
+        case TesseronError():
+            return error
+        case ExceptionGroup():
+            return _reason(error.exceptions[0])
+    return ActionError(str(error))
