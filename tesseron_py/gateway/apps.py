@@ -6,6 +6,7 @@ channel. A malformed frame, a flood or a giant frame costs at most this connecti
 
 from __future__ import annotations
 
+import base64
 import itertools
 import logging
 import time
@@ -40,6 +41,7 @@ from ..invocation import (
     Form,
     Invocation,
     Log,
+    Outcome,
     Progress,
     Reply,
     Sample,
@@ -79,6 +81,8 @@ MAX_OUTBOX = 1024
 """Messages that may wait for an app that does not read: above, calls fail; at twice that, its connection is dropped."""
 MAX_OUTBOX_BYTES = 64 * 1024 * 1024
 """Characters that may wait for an app that does not read; above, its connection is dropped."""
+BASE64 = "base64"
+"""The `encoding` of a value in the result of a read that was bytes."""
 SAMPLE_TOKENS = 1024
 """`maxTokens` of a sampling request that names none; MCP requires one."""
 
@@ -117,6 +121,14 @@ class _RunningCall:
             self.patience.asks(bool(self.questions))
 
 
+@dataclass(eq=False, slots=True)
+class _Subscription:
+    """That one client follows one resource; `id` is what the app knows it by."""
+
+    id: str
+    name: str
+
+
 class ConnectedApp:
     """One app behind one channel.
 
@@ -147,7 +159,7 @@ class ConnectedApp:
         self._outbox_bytes = 0
         self._outbox_wakes = anyio.Event()
         self._calls: dict[str, _RunningCall] = {}
-        self._subscriptions: dict[tuple[Client, str], str] = {}
+        self._subscriptions: dict[tuple[Client, str], _Subscription] = {}
         self._subscribers: dict[str, tuple[Client, str]] = {}
         self._ids = itertools.count(1)
         self._closing = False
@@ -347,6 +359,7 @@ class ConnectedApp:
             case "resources/list_changed":
                 if isinstance(params.get("resources"), list):
                     self.resources = read_resources(params["resources"], self.info)
+                    self._forget_removed()
                     self._register.changed(self, "resources")
             case "resources/updated":
                 id = params.get("subscriptionId")
@@ -518,7 +531,9 @@ class ConnectedApp:
         def output(result: Any) -> ResourceOutput:
             if not isinstance(result, dict) or "value" not in result:
                 raise InternalError("The app's answer to a read has no value")
-            return ResourceOutput(uri, result["value"])
+            value = result["value"]
+            # What was bytes, an app of ours marks (§11), since JSON has none.
+            return ResourceOutput(uri, _bytes(value) if self.extended and result.get("encoding") == BASE64 else value)
 
         invocation = self._invocation()
         if self._request(READ, {"name": name}, invocation, output) is not None:
@@ -528,16 +543,26 @@ class ConnectedApp:
     def subscribe(self, name: str, uri: str, client: Client) -> Invocation:
         """Follow a resource for a client; a second subscription of one client to one URI changes nothing."""
         invocation = self._invocation()
-        if (client, uri) in self._subscriptions:
+        if self.follows(uri, client):
             invocation.finish(Done(None))
             return invocation
         id = f"sub-{next(self._ids)}"
-        self._subscriptions[client, uri] = id
+        subscription = self._subscriptions[client, uri] = _Subscription(id, name)
         self._subscribers[id] = (client, uri)
-        invocation.then(lambda outcome: self._forget(client, uri) if isinstance(outcome, Failed) else None)
+
+        def ended(outcome: Outcome) -> None:
+            # By now another may have taken its place, when the resource was removed and came back.
+            if isinstance(outcome, Failed) and self._subscriptions.get((client, uri)) is subscription:
+                self._forget(client, uri)
+
+        invocation.then(ended)
         if self._request(SUBSCRIBE, {"name": name, "subscriptionId": id}, invocation, lambda _: None) is not None:
             self._patience(invocation, f"the subscription to {name}", DEFAULT_TIMEOUT)
         return invocation
+
+    def follows(self, uri: str, client: Client) -> bool:
+        """Whether the client follows the resource here, under that very URI."""
+        return (client, uri) in self._subscriptions
 
     def unsubscribe(self, uri: str, client: Client) -> Invocation:
         """Follow it no longer; an unknown subscription is ignored."""
@@ -555,10 +580,17 @@ class ConnectedApp:
             self.unsubscribe(uri, who)
 
     def _forget(self, client: Client, uri: str) -> str | None:
-        id = self._subscriptions.pop((client, uri), None)
-        if id is not None:
-            self._subscribers.pop(id, None)
-        return id
+        subscription = self._subscriptions.pop((client, uri), None)
+        if subscription is None:
+            return None
+        self._subscribers.pop(subscription.id, None)
+        return subscription.id
+
+    def _forget_removed(self) -> None:
+        """Removing a resource ended its subscriptions at the app, which says so with the list alone."""
+        for (client, uri), subscription in list(self._subscriptions.items()):
+            if subscription.name not in self.resources:
+                self._forget(client, uri)
 
     def _invocation(self, *, on_cancel: Callable[[], None] | None = None) -> Invocation:
         return Invocation(
@@ -636,6 +668,13 @@ def _tool_output(result: Any) -> ToolOutput:
     content = result.get("content")
     blocks = content if isinstance(content, list) and all(isinstance(block, dict) for block in content) else None
     return ToolOutput(result["output"], blocks or None)
+
+
+def _bytes(value: object) -> bytes:
+    try:
+        return base64.b64decode(value if isinstance(value, str) else b"?", validate=True)
+    except ValueError as error:
+        raise InternalError("The app's answer to a read says that it is base64, and it is not") from error
 
 
 def _percent(value: object) -> float | None:

@@ -281,7 +281,7 @@ class Gateway(AppProvider):
         read = app.read(resource, resource_uri(app_id, resource))
         read.then(
             lambda outcome: invocation.finish(
-                Done(ToolOutput(outcome.value.value)) if isinstance(outcome, Done) else outcome
+                Done(meta.resource_output(outcome.value)) if isinstance(outcome, Done) else outcome
             )
         )
         return invocation

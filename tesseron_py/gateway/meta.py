@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from ..mcp.provider import Tool
+from ..mcp.provider import ResourceOutput, Tool, ToolOutput
 
 Surface: TypeAlias = Literal["dynamic", "meta", "both"]
 """Which tools clients see: `dynamic` the claim tool and the apps' own, `meta` the five of the gateway, `both` all."""
@@ -69,6 +70,15 @@ TOOLS: Final[Mapping[str, Tool]] = {
 def listed(surface: Surface) -> tuple[Tool, ...]:
     """The gateway's own tools that a client sees."""
     return (TOOLS[CLAIM],) if surface == "dynamic" else tuple(TOOLS.values())
+
+
+def resource_output(read: ResourceOutput) -> ToolOutput:
+    """What was read of a resource, as the result of a tool; bytes are an embedded resource."""
+    if not isinstance(read.value, bytes):
+        return ToolOutput(read.value)
+    blob = base64.b64encode(read.value).decode()
+    held = {"uri": read.uri, "mimeType": read.mime_type or "application/octet-stream", "blob": blob}
+    return ToolOutput(blob, [{"type": "resource", "resource": held}])
 
 
 @dataclass(frozen=True, slots=True)

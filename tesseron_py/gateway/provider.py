@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from ..bindings.channel import Channel
 from ..home import Home
-from ..invocation import Invocation, Log
+from ..invocation import Done, Failed, Invocation, Log
 from ..limits import DEFAULT_LIMITS, Limits
 from ..mcp.provider import (
     Caller,
@@ -110,6 +110,8 @@ class AppProvider:
 
     def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None:
         """An app's list has changed: whoever sees it is told."""
+        if what == "resources":
+            self.follow_again(app)
         for client in self._clients_of(app):
             client.on_change(ToolsChanged() if what == "actions" else ResourcesChanged())
 
@@ -192,17 +194,32 @@ class AppProvider:
 
     def subscribe(self, uri: str, client: Client) -> Invocation:
         app, name = self._resource(uri, client)
+        new = (client, uri) not in self._followed
         self._followed[client, uri] = None
-        return app.subscribe(name, uri, client)
+        invocation = app.subscribe(name, uri, client)
+        if new:  # then a client that was refused follows nothing
+            invocation.then(
+                lambda outcome: self._followed.pop((client, uri), None) if isinstance(outcome, Failed) else None
+            )
+        return invocation
 
     def unsubscribe(self, uri: str, client: Client) -> Invocation:
-        app, _ = self._resource(uri, client)
+        """Follow it no longer; what is followed may be gone by now, with its resource or its app."""
+        ends = [app.unsubscribe(uri, client) for app in self._apps if app.follows(uri, client)]
+        if (client, uri) not in self._followed and not ends:
+            self._resource(uri, client)
         self._followed.pop((client, uri), None)
-        return app.unsubscribe(uri, client)
+        if ends:
+            return ends[-1]
+        nothing = Invocation(self.home)
+        nothing.finish(Done(None))
+        return nothing
 
     def follow_again(self, app: ConnectedApp) -> None:
-        """A new session of an app has none of the subscriptions that clients had with the one before."""
-        for client, uri in self._followed:
+        """Follow what clients still follow: a new session has none of the subscriptions of the one before, nor has a
+        resource that was removed and came back.
+        """
+        for client, uri in list(self._followed):
             try:
                 found, name = self._resource(uri, client)
             except UnknownResource:

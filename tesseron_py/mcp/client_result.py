@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,8 +87,19 @@ def objects(value: object) -> list[dict[str, Any]]:
 
 
 def value_of(content: list[dict[str, Any]]) -> Any:
-    """What content blocks or resource contents say: the value of a single text as JSON, else as a string, else all."""
-    text = _text_of(content[0]) if len(content) == 1 else None
+    """What content blocks or resource contents say.
+
+    A single text is its value as JSON, or a string where it is none; the contents of a binary resource (`blob`) are
+    `bytes`; anything else comes back as it is.
+    """
+    if len(content) != 1:
+        return content
+    blob, text = content[0].get("blob"), _text_of(content[0])
+    if isinstance(blob, str):
+        try:
+            return base64.b64decode(blob, validate=True)
+        except ValueError:
+            return content
     if not isinstance(text, str):
         return content
     try:

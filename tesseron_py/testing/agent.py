@@ -151,7 +151,7 @@ class Agent:
             raise problem
 
     async def read(self, resource: str) -> Any:
-        """Read a resource by its name.
+        """Read a resource by its name: the value that its read function returned, as JSON has it; bytes as `bytes`.
 
         Raises:
             ActionFailed: It cannot be read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import anyio
@@ -586,6 +587,110 @@ async def test_resources_are_read_by_uri_however_it_is_encoded() -> None:
         ):
             with pytest.raises(UnknownResource):
                 gateway.read_resource(uri, client.caller())
+
+
+OURS = {"extensions": {"tesseron-py": 1}}
+
+
+@pytest.mark.parametrize("encoded", [b"\x89PNG\xff", b"", b"??>>"])
+async def test_bytes_of_an_app_of_ours_are_bytes_again(encoded: bytes) -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello(**OURS)
+        invocation = gateway.read_resource("tesseron://shop/cart", client.caller())
+        result = {"value": b64encode(encoded).decode(), "encoding": "base64"}
+        await app.send(id=(await app.recv())["id"], result=result)
+        assert await value(invocation) == ResourceOutput("tesseron://shop/cart", encoded)
+
+
+async def test_an_encoding_counts_only_with_an_app_of_ours_and_must_be_one() -> None:
+    async with gateway_of() as gateway:
+        client, foreign = FakeClient(gateway), connect(gateway)
+        await foreign.hello()
+        invocation = gateway.read_resource("tesseron://shop/cart", client.caller())
+        await foreign.send(id=(await foreign.recv())["id"], result={"value": "aGk=", "encoding": "base64"})
+        assert (await value(invocation)).value == "aGk="
+        ours = connect(gateway)
+        await ours.hello(**OURS)
+        for result, shown in (
+            ({"value": "aGk=", "encoding": "utf-7"}, "aGk="),
+            ({"value": 7, "encoding": None}, 7),
+        ):
+            invocation = gateway.read_resource("tesseron://shop/cart", client.caller())
+            await ours.send(id=(await ours.recv())["id"], result=result)
+            assert (await value(invocation)).value == shown
+        for odd in ("aGk", "a-_=", "ü", 7, None):
+            invocation = gateway.read_resource("tesseron://shop/cart", client.caller())
+            await ours.send(id=(await ours.recv())["id"], result={"value": odd, "encoding": "base64"})
+            code, message, _ = await error(invocation)
+            assert code == -32603
+            assert "base64" in message
+
+
+CART = {"name": "cart", "subscribable": True}
+
+
+async def test_a_resource_that_was_removed_and_came_back_is_followed_again_and_tells() -> None:
+    uri = "tesseron://shop/cart"
+    async with gateway_of() as gateway:
+        one, other, app = FakeClient(gateway), FakeClient(gateway, "Other"), connect(gateway)
+        await app.hello()
+        for client in (one, other):
+            invocation = gateway.subscribe(uri, client.client)
+            await app.send(id=(await app.recv())["id"], result=None)
+            await value(invocation)
+        await app.send(method="resources/list_changed", params={"resources": []})
+        await app.nothing_comes()
+        assert await value(gateway.unsubscribe(uri, other.client)) is None
+        with pytest.raises(UnknownResource):
+            gateway.unsubscribe(uri, other.client)
+        await app.nothing_comes()
+        await app.send(method="resources/list_changed", params={"resources": [CART]})
+        request = await app.recv()
+        assert (request["method"], request["params"]["name"]) == ("resources/subscribe", "cart")
+        again = gateway.subscribe(uri, one.client)  # as clients do that look at the list themselves
+        assert await value(again) is None
+        await app.send(id=request["id"], result=None)
+        await app.send(method="resources/list_changed", params={"resources": [CART]})
+        await app.nothing_comes()
+        one.changes.clear()
+        other.changes.clear()
+        await app.send(
+            method="resources/updated", params={"subscriptionId": request["params"]["subscriptionId"], "value": 1}
+        )
+        await app.nothing_comes()
+        assert (one.changes, other.changes) == ([ResourceUpdated(uri)], [])
+
+
+async def test_a_refusal_that_comes_late_ends_only_its_own_subscription() -> None:
+    uri = "tesseron://shop/cart"
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello()
+        first = gateway.subscribe(uri, client.client)
+        refused = await app.recv()
+        for resources in ([], [CART]):
+            await app.send(method="resources/list_changed", params={"resources": resources})
+        taken = await app.recv()
+        await app.send(id=taken["id"], result=None)
+        await app.send(id=refused["id"], error={"code": -32003, "message": "gone"})
+        assert (await error(first))[0] == -32003
+        (connected,) = gateway.apps
+        assert connected.follows(uri, client.client)
+
+
+async def test_a_client_that_was_refused_follows_nothing() -> None:
+    uri = "tesseron://shop/cart"
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello()
+        invocation = gateway.subscribe(uri, client.client)
+        await app.send(id=(await app.recv())["id"], error={"code": -32003, "message": "not now"})
+        await error(invocation)
+        await app.send(method="resources/list_changed", params={"resources": [CART]})
+        await app.nothing_comes()
+        assert await value(gateway.unsubscribe(uri, client.client)) is None
+        await app.nothing_comes()
 
 
 async def test_one_subscription_per_client_and_uri() -> None:

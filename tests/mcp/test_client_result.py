@@ -52,8 +52,13 @@ def test_a_string_that_its_server_marks_as_one_stays_one() -> None:
 def test_the_value_of_resource_contents() -> None:
     assert value_of([{"uri": "x://a", "text": '{"n":1}', "mimeType": "application/json"}]) == {"n": 1}
     assert value_of([{"uri": "x://a", "text": "words"}]) == "words"
-    blob = [{"uri": "x://a", "blob": "aGk="}]
-    assert value_of(blob) == blob
+    assert value_of([{"uri": "x://a", "blob": "aGk=", "mimeType": "image/png"}]) == b"hi"
+    assert value_of([{"uri": "x://a", "blob": ""}]) == b""
+    for odd in ("aGk", "a Gk=", "ü", 7, None):
+        contents = [{"uri": "x://a", "blob": odd}]
+        assert value_of(contents) == contents
+    two = [{"uri": "x://a", "blob": "aGk="}] * 2
+    assert value_of(two) == two
 
 
 def test_the_text_is_that_of_the_text_blocks() -> None:
