@@ -553,6 +553,18 @@ def test_field_100_dead_processes_are_pruned_and_hostile_files_ignored(
     assert changes[-1] == ("live", None)
 
 
+def test_more_manifests_than_a_machine_has_apps_are_not_read(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery_module, "MOST", 3)
+    instances = directory.private(directory.INSTANCES)
+    for number in range(5):
+        directory.write(instances / f"{number}.json", manifest())
+    discovery = Discovery(lambda file, instance: None)
+    discovery.look()
+    assert [file.stem for file in discovery.instances] == ["0", "1", "2"]
+
+
 async def test_a_gateway_from_before_any_app_makes_the_directory_and_sees_the_first(tesseron_home: Path) -> None:
     async with a_gateway() as gateway:
         await until((tesseron_home / "instances").is_dir)
@@ -818,6 +830,17 @@ async def test_actions_are_listed_called_and_resources_read_by_name() -> None:
             (CLAIM, {}, -32004),
         ):
             assert (await failure(gateway, client, tool, **arguments))[0] == code, (tool, arguments)
+
+
+async def test_an_app_that_leaves_unclaimed_takes_its_breadcrumb_along(tesseron_home: Path) -> None:
+    async with a_gateway(discover=False) as gateway:
+        client, app, other = FakeClient(gateway), connect(gateway), connect(gateway)
+        code = (await app.hello())["result"]["claimCode"]
+        stays = (await other.hello())["result"]["claimCode"]
+        await app.channel.aclose()
+        await other.nothing_comes()
+        assert [path.stem for path in (tesseron_home / "claims").iterdir()] == [stays]
+        assert (await failure(gateway, client, CLAIM, code=code))[0] == -32009
 
 
 async def test_closing_the_gateway_ends_what_waits_and_leaves_no_breadcrumbs(tesseron_home: Path) -> None:
