@@ -713,6 +713,29 @@ async def test_field_95_a_session_is_resumed_once_with_its_token_and_gets_anothe
         await newest.channel.aclose()
 
 
+async def test_what_clients_followed_is_followed_again_when_the_app_is_claimed_anew() -> None:
+    async with a_gateway(discover=False) as gateway:
+        client, other = FakeClient(gateway), FakeClient(gateway, "Other")
+        app, _ = await claimed(gateway, client)
+        uri = "tesseron://shop/cart"
+        for each in (client, other):
+            subscription = gateway.subscribe(uri, each.client)
+            await app.send(id=(await app.recv())["id"], result=None)
+            await value(subscription)
+        gateway.unsubscribe(uri, other.client)
+        await app.channel.aclose()
+        app, _ = await claimed(gateway, client)  # it came back without its pairing
+        request = await app.recv()
+        assert (request["method"], request["params"]["name"]) == ("resources/subscribe", "cart")
+        await app.send(id=request["id"], result=None)
+        await app.nothing_comes()  # once, for the one client that still follows it
+        client.changes.clear()
+        params = {"subscriptionId": request["params"]["subscriptionId"], "value": 1}
+        await app.send(method="resources/updated", params=params)
+        await app.nothing_comes()
+        assert client.changes == [ResourceUpdated(uri)]
+
+
 async def test_an_unclaimed_session_is_never_resumed() -> None:
     async with a_gateway(discover=False) as gateway:
         app = connect(gateway)
