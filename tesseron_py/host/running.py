@@ -11,6 +11,7 @@ import logging
 import math
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -77,7 +78,11 @@ class RunningCall:
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._capabilities if self._capabilities is not None else self._session.capabilities
+        can = self._capabilities if self._capabilities is not None else self._session.capabilities
+        if can.elicitation_url and not self._session.extended:
+            # Another gateway would take the question for a bare confirm, and a yes to that is none to a page.
+            return replace(can, elicitation_url=False)
+        return can
 
     @property
     def cancelled(self) -> bool:
@@ -86,6 +91,8 @@ class RunningCall:
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
         if self.over:
             raise ActionCancelled("The call is over; nothing can be asked any more")
+        if not self._session.extended:
+            params.pop("key", None)
         self._pause()
         try:
             reply = await self._session.request(method, params, on_abandon=self._withdraw if method == ELICIT else None)

@@ -305,7 +305,7 @@ async def test_ask_url_goes_to_a_client_that_can_and_tells_the_answers_apart() -
 
     for answer, seen in (("accept", "Accepted(value=None)"), ("decline", "Declined()"), ("cancel", "Cancelled()")):
         capabilities = {"elicitation": True, "elicitationUrl": True}
-        async with serving(asking(handler), capabilities=capabilities) as gateway:
+        async with serving(asking(handler), capabilities=capabilities, extensions={"tesseron-py": 1}) as gateway:
             await gateway.invoke("ask")
             request = await gateway.recv()
             assert request["params"]["kind"] == "url"
@@ -329,7 +329,7 @@ async def test_field_51_questions_asked_together_go_out_together_and_are_matched
             group.start_soon(one, "second")
         return answers
 
-    async with serving(app) as gateway:
+    async with serving(app, extensions={"tesseron-py": 1}) as gateway:
         await gateway.invoke("both")
         requests = {request["params"]["key"]: request for request in [await gateway.recv(), await gateway.recv()]}
         await gateway.send(id=requests["second"]["id"], **result("accept"))

@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tesseron_py import ActionCancelled, Context, InvalidAnswer, Tesseron
+from tesseron_py import ActionCancelled, Context, ElicitationNotAvailable, InvalidAnswer, Tesseron
+from tesseron_py.content import Text
 from tesseron_py.home import Home
 from tesseron_py.host.host import Host
 
@@ -111,3 +112,30 @@ async def test_an_answer_is_checked_against_the_schema_of_its_own_question_whate
                 outputs.append((await gateway.recv())["result"]["output"])
     no = "not one of mine"
     assert outputs == ["{'size': 'M'}", no, no, no, "{'size': '20'}", no, no, no, "{'size': 'XL'}"]
+
+
+async def test_a_gateway_that_is_not_ours_is_sent_nothing_of_ours() -> None:
+    """Tesseron 1.2 §11: without its sign in the welcome, what we add stays at home."""
+    app = Tesseron("shop")
+
+    @app.action
+    async def work(ctx: Context) -> Text:
+        try:
+            await ctx.ask_url("Pay here", "https://pay.example/7")
+        except ElicitationNotAvailable:
+            with anyio.move_on_after(0.01):  # nothing is withdrawn either
+                await ctx.confirm("Given up?")
+            await ctx.confirm("Sure?", key="sure")
+        return Text("done")
+
+    capabilities = {"streaming": True, "subscriptions": True, "sampling": True, "elicitation": True}
+    async with serving(app, capabilities={**capabilities, "elicitationUrl": True}) as gateway:
+        await gateway.invoke("work")
+        frames = [await gateway.recv(), await gateway.recv()]
+        await gateway.send(id=frames[1]["id"], result={"action": "accept"})
+        frames.append(await gateway.recv())
+        await gateway.nothing_comes()
+    bare = {"invocationId", "question", "schema"}
+    assert [set(frame["params"]) for frame in frames[:2]] == [bare, bare]
+    assert [frame["params"]["question"] for frame in frames[:2]] == ["Given up?", "Sure?"]
+    assert set(frames[2]["result"]) == {"invocationId", "output"}
