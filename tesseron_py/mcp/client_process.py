@@ -27,6 +27,8 @@ GRACE: Final = 2.0
 WAITING_LINES: Final = 64
 """Messages that wait for a server that does not read; the next sender waits, too."""
 _CHUNK = 64 * 1024
+_LOOK = 0.2
+"""Seconds between two looks at whether the process has ended, where nobody says so."""
 _GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
@@ -126,7 +128,7 @@ class ProcessTransport:
         except _GONE:
             self._read_all.set()
             with anyio.move_on_after(self._grace):
-                await process.wait()
+                await exit_code(process)
         finally:  # whatever ended the reading, nobody must wait for what is not read
             self._sink.ended(self._epitaph(process.returncode))
 
@@ -144,7 +146,7 @@ class ProcessTransport:
         # A grandchild may hold stdout open, so the end of the process is not always the end of its output.
         assert self._sink is not None
         assert self._read_all is not None
-        code = await process.wait()
+        code = await exit_code(process)
         with anyio.move_on_after(self._grace):
             await self._read_all.wait()
         self._sink.ended(self._epitaph(code))
@@ -165,10 +167,22 @@ class ProcessTransport:
                 if step:
                     _signal(process, step)
                 with anyio.move_on_after(self._grace):
-                    await process.wait()
+                    await exit_code(process)
                     break
             with anyio.move_on_after(self._grace), suppress(*_GONE):
                 await process.aclose()
+
+
+async def exit_code(process: Process) -> int:
+    """Wait for the process's end; its exit code.
+
+    On asyncio some versions of anyio wait for the end of its output, too, which a grandchild may hold open; the code is
+    known by then.
+    """
+    while process.returncode is None:
+        with anyio.move_on_after(_LOOK):
+            await process.wait()
+    return process.returncode
 
 
 def _signal(process: Process, name: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 from client_peers import PATIENCE
 
 from tesseron_py.mcp.client import McpClient, TransportEnded
-from tesseron_py.mcp.client_process import ProcessTransport, _end_of
+from tesseron_py.mcp.client_process import ProcessTransport, _end_of, exit_code
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and process groups")
 
@@ -103,6 +103,20 @@ async def test_a_server_that_ends_early_fails_what_waits_and_says_how_it_ended(s
     with pytest.raises(TransportEnded, match=says):
         async with child(script, grace=0.3) as (client, _):
             await client.call("x")
+
+
+async def test_the_end_of_a_server_does_not_wait_for_what_holds_its_output() -> None:
+    class Exited:
+        """A process as some versions of anyio have it: it is known to have ended, and still waited for."""
+
+        returncode: int | None = None
+
+        async def wait(self) -> int:
+            self.returncode = 4
+            await anyio.sleep_forever()
+
+    with anyio.fail_after(5):
+        assert await exit_code(Exited()) == 4
 
 
 @pytest.mark.parametrize(
