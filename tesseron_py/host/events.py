@@ -47,7 +47,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class HandshakeFailed:
-    """A gateway did not welcome the app; the host listens, or dials, again."""
+    """A gateway did not welcome the app, or none could be reached; the host listens, or dials, again."""
 
     reason: str
 

@@ -194,6 +194,7 @@ class Host(AbstractAsyncContextManager["Host"]):
                         raise
                     pause = self._pause
                     logger.warning("%s cannot be reached (%s); trying again in %g s", self._app.id, problem, pause)
+                    self.events.add(HandshakeFailed(str(problem)))
                     await anyio.sleep(pause)
                     self._pause = min(2 * pause, LONGEST_PAUSE)
         except Exception as problem:

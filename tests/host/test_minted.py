@@ -316,6 +316,8 @@ async def test_an_endpoint_that_fails_is_opened_anew_more_and_more_slowly_and_ca
             request = await gateway.recv()
             assert request["method"] == ("tesseron/resume" if token else "tesseron/hello")
             assert request["params"].get("resumeToken") == token
+    told = [str(event) async for event in host.events]
+    assert told[2:6] == [f"handshake failed: {why}" for why in ("no", "no", "it broke", "no such device")]
     pauses = re.findall(r"cannot be reached \(.*\); trying again in (\S+) s", caplog.text)
     assert pauses == ["0.001", "0.002", "0.004", "0.004"]
 
