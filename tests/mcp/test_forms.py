@@ -221,7 +221,6 @@ forms = st.fixed_dictionaries(
 )
 
 
-@mcp_schemas.needs_schemas
 @pytest.mark.parametrize("version", mcp_schemas.VERSIONS)
 @given(schema=forms)
 def test_whatever_is_asked_goes_out_as_a_form_or_not_at_all(version: str, schema: dict[str, Any]) -> None:

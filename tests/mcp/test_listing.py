@@ -199,7 +199,6 @@ json_values = st.recursive(
 )
 
 
-@mcp_schemas.needs_schemas
 @given(schema=json_values)
 def test_any_schema_at_all_is_listed_as_a_valid_tool(schema: Any) -> None:
     entries = tool_list([Tool("t", "", schema, output_schema=schema)])

@@ -27,7 +27,7 @@ def result(value: Any, *, structured: bool = False, version: str = NEW) -> dict[
     """The result of a tool that ended like this, valid in the version's schema."""
     outcome: Outcome = value if isinstance(value, Failed) else Done(value)
     made = tool_result(outcome, structured=structured, version=version)
-    if version in mcp_schemas.VERSIONS and mcp_schemas.FOLDER.is_dir():
+    if version in mcp_schemas.VERSIONS:
         mcp_schemas.validate(version, "CallToolResult", made)
     return made
 
@@ -149,8 +149,7 @@ def test_what_a_resource_holds_decides_how_it_goes_out(value: Any, mime: str | N
     assert made == {"contents": [{"uri": "test://x", **contents}]}
     if mime is None:
         assert resource_result(Done(value), "test://x") == made
-    if mcp_schemas.FOLDER.is_dir():
-        mcp_schemas.validate(NEW, "ReadResourceResult", made)
+    mcp_schemas.validate(NEW, "ReadResourceResult", made)
 
 
 @pytest.mark.parametrize("code", [-32002, -32602])
