@@ -1,13 +1,14 @@
-"""`McpClient`: an MCP client for the legacy era, small and unable to hang.
+"""`McpClient`: an MCP client for both eras, small and unable to hang.
 
-It is what `tesseron-py agent`, `testing.Agent` and the demo use. It owns the handshake and the methods; the wire is
-`client_peer`'s, what it answers a server `client_answers`', and how it gets there a transport's.
+It is what `tesseron-py agent`, `testing.Agent` and the demo use. It owns the methods; what each era does differently
+is `client_legacy`'s and `client_modern`'s, the wire `client_peer`'s, what it answers a server `client_answers`', and
+how it gets there a transport's.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, TypeGuard
@@ -16,12 +17,18 @@ import anyio
 
 from .._version import __version__
 from ..home import Home
+from . import messages
 from .client_answers import Answer, AnswerCallback, Answers, Question, SampleCallback
+from .client_era import CHOICES, HTTP_PATIENCE, PATIENCE, EraChoice, Speech, choose, only_modern
 from .client_errors import BadAnswer, ClientError, McpError, NoAnswer, RequestTimeout, TransportEnded
+from .client_legacy import LegacySpeech
+from .client_modern import ModernSpeech
 from .client_peer import Peer
 from .client_result import CallResult, objects, value_of
-from .client_transport import NO_HEADERS, Duplex, PipeTransport, Transport
-from .provider import Change, ResourcesChanged, ResourceUpdated, ToolsChanged
+from .client_server import Server
+from .client_transport import Duplex, PipeTransport, Transport
+from .messages import CALL_TOOL, DEFAULT_LOG_LEVEL, DISCOVER, INITIALIZE, LIST_RESOURCES, LIST_TOOLS, READ_RESOURCE
+from .provider import Change, Era, ResourcesChanged, ResourceUpdated, ToolsChanged
 
 __all__ = [
     "Answer",
@@ -29,6 +36,8 @@ __all__ = [
     "CallResult",
     "ClientError",
     "Duplex",
+    "Era",
+    "EraChoice",
     "Log",
     "McpClient",
     "McpError",
@@ -45,32 +54,10 @@ __all__ = [
 
 logger = logging.getLogger("tesseron_py.mcp.client")
 
-PROTOCOL_VERSION: Final = "2025-11-25"
-"""The version that is offered."""
-ACCEPTED_VERSIONS: Final = frozenset({"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"})
 HANDSHAKE_TIMEOUT: Final = 60.0
-"""Seconds a server has for `initialize` when the client has no timeout of its own."""
+"""Seconds a server has to say hello when the client has no timeout of its own."""
 MAX_PAGES: Final = 1000
 """Pages of one list that are read before a server is taken to go in circles."""
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """What a server said of itself in the handshake.
-
-    Attributes:
-        name: `serverInfo.name`, or `""`.
-        version: `serverInfo.version`, or `""`.
-        protocol_version: The version both speak from now on.
-        capabilities: As they came.
-        instructions: How the server wants to be used, or `None`.
-    """
-
-    name: str
-    version: str
-    protocol_version: str
-    capabilities: Mapping[str, Any]
-    instructions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +87,7 @@ class Log:
 
 
 class McpClient:
-    """One connection to one MCP server (2025-11-25; servers of 2024-11-05 and later are understood).
+    """One connection to one MCP server, in the legacy era (2024-11-05 to 2025-11-25) or the modern one (2026-07-28).
 
     Any number of tasks may call at once, and any task may close it. Callbacks that answer the server run each in a task
     of its own, so that a slow person holds up nothing; `on_progress`, `on_log` and `on_change` are plain functions that
@@ -115,9 +102,14 @@ class McpClient:
         on_change: Told that a list or a resource has changed.
         name: How the client introduces itself.
         version: Likewise.
-        timeout: Seconds for each request; `None` waits as long as it takes (the handshake: 60 s).
+        timeout: Seconds for each request, with the questions in it; `None` waits as long as it takes (the first: 60 s).
         sampling: Takes the params of `sampling/createMessage` and gives its result. Without it, not declared.
         url: Whoever answers can be sent to a URL, too.
+        roots: What `roots/list` answers, objects with a `uri` and perhaps a `name`. Without it, not declared.
+        era: `legacy`, `modern`, or `auto`: modern where the server speaks it, else legacy.
+
+    Raises:
+        ValueError: There is no such era.
 
     Example:
         ```python
@@ -143,17 +135,24 @@ class McpClient:
         timeout: float | None = None,
         sampling: SampleCallback | None = None,
         url: bool = False,
+        roots: Sequence[Mapping[str, Any]] | None = None,
+        era: EraChoice = "legacy",
     ) -> None:
+        if era not in CHOICES:
+            raise ValueError(f"era is one of {', '.join(CHOICES)}, not {era!r}")
         self._transport = transport
-        self._answers = Answers(answer, sampling, url=url)
+        self._answers = Answers(answer, sampling, url=url, roots=roots)
         self._on_progress = on_progress
         self._on_log = on_log
         self._on_change = on_change
         self._info = {"name": name, "version": version}
         self._timeout = timeout
         self._home = Home("MCP client")
-        self._peer = Peer(transport, self._home, self._answers.respond, self._notice, uncancellable="initialize")
-        self._headers: Mapping[str, str] = NO_HEADERS
+        self._peer = Peer(
+            transport, self._home, self._answers.respond, self._notice, uncancellable=(INITIALIZE, DISCOVER)
+        )
+        self._choice = era
+        self._speech: Speech | None = None
         self._server: Server | None = None
         self._closed: anyio.Event | None = None
 
@@ -164,10 +163,15 @@ class McpClient:
             raise RuntimeError("The client is not open; enter it with `async with` first")
         return self._server
 
+    @property
+    def era(self) -> Era:
+        """The era that is spoken; there once the client is open."""
+        return self._speaking().era
+
     # Open and close
 
     async def __aenter__(self) -> McpClient:
-        """Connect and shake hands.
+        """Connect, and find out how to talk to the server.
 
         Raises:
             ClientError: The server cannot be reached, or is none this client can talk to.
@@ -177,26 +181,39 @@ class McpClient:
         try:
             await self._home.open()
             await self._transport.open(self._home, self._peer)
-            await self._initialize()
+            await self._say_hello()
         except BaseException:
             await self.aclose()
             raise
         return self
 
-    async def _initialize(self) -> None:
-        result = await self._peer.request(
-            "initialize",
-            {
-                "protocolVersion": PROTOCOL_VERSION,
-                "capabilities": self._answers.capabilities(),
-                "clientInfo": self._info,
-            },
-            timeout=HANDSHAKE_TIMEOUT if self._timeout is None else self._timeout,
+    async def _say_hello(self) -> None:
+        legacy = LegacySpeech(self._peer, self._transport, self._answers, self._info)
+        modern = ModernSpeech(
+            self._peer,
+            self._home,
+            self._answers,
+            self._info,
+            http=self._transport.is_http,
+            # What a legacy server logs where nobody has named a level.
+            log_level=None if self._on_log is None else DEFAULT_LOG_LEVEL,
+            changes=None if self._on_change is None else self._notice,
         )
-        self._server = server = _server(result)
-        self._headers = {"MCP-Protocol-Version": server.protocol_version}
-        await self.notify("notifications/initialized")
-        self._transport.listen(self._headers)
+        timeout = HANDSHAKE_TIMEOUT if self._timeout is None else self._timeout
+        speech: Speech
+        match self._choice:
+            case "legacy":
+                speech, server = legacy, await legacy.open(timeout)
+            case "modern":
+                try:
+                    speech, server = modern, await modern.open(timeout)
+                except ClientError as error:
+                    raise only_modern(error) from None
+            case "auto":
+                patience = HTTP_PATIENCE if self._transport.is_http else PATIENCE
+                speech, server = await choose(modern, legacy, timeout=timeout, patience=patience)
+        await speech.settled()
+        self._speech, self._server = speech, server
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -248,7 +265,7 @@ class McpClient:
         Raises:
             ClientError: It could not be delivered.
         """
-        await self._peer.notify(method, params, headers=self._headers)
+        await self._speaking().notify(method, params)
 
     async def call(
         self,
@@ -261,7 +278,8 @@ class McpClient:
     ) -> CallResult:
         """Call a tool. One that fails gives a result with `is_error`.
 
-        Cancelling this tells the server, which then stops the tool.
+        Cancelling this tells the server, which then stops the tool; in the modern era only while the server works, not
+        while a question of it is being answered.
 
         Args:
             name: The tool.
@@ -284,36 +302,40 @@ class McpClient:
                 _told(report, parsed)
 
         result = await self._ask(
-            "tools/call", params, timeout=timeout, subject=name, on_progress=on_progress if report else None
+            CALL_TOOL, params, timeout=timeout, subject=name, on_progress=on_progress if report else None
         )
         return CallResult.from_wire(result)
 
     async def tools(self) -> list[dict[str, Any]]:
         """Every tool, page after page, as the server describes it."""
-        return await self._list("tools/list", "tools")
+        return await self._list(LIST_TOOLS, "tools")
 
     async def resources(self) -> list[dict[str, Any]]:
         """Every resource, page after page, as the server describes it."""
-        return await self._list("resources/list", "resources")
+        return await self._list(LIST_RESOURCES, "resources")
 
     async def read(self, uri: str, *, timeout: float | None = None) -> list[dict[str, Any]]:
         """The contents of a resource; `value_of` gives the value in them."""
-        result = await self._ask("resources/read", {"uri": uri}, timeout=timeout, subject=uri)
+        result = await self._ask(READ_RESOURCE, {"uri": uri}, timeout=timeout, subject=uri)
         if not isinstance(result, dict) or not isinstance(result.get("contents"), list):
             raise BadAnswer("The server's answer to resources/read has no contents")
         return objects(result["contents"])
 
     async def subscribe(self, uri: str) -> None:
         """Follow a resource: `on_change` is told `ResourceUpdated(uri)`."""
-        await self._ask("resources/subscribe", {"uri": uri})
+        await self._speaking().subscribe(uri, self._timeout)
 
     async def unsubscribe(self, uri: str) -> None:
         """Follow it no longer."""
-        await self._ask("resources/unsubscribe", {"uri": uri})
+        await self._speaking().unsubscribe(uri, self._timeout)
+
+    async def set_log_level(self, level: str) -> None:
+        """What the server is to log from now on: `level`, a syslog word, and above."""
+        await self._speaking().set_log_level(level, self._timeout)
 
     async def ping(self) -> None:
         """Ask for a sign of life."""
-        await self._ask("ping")
+        await self._speaking().ping(self._timeout)
 
     async def _list(self, method: str, member: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -337,53 +359,36 @@ class McpClient:
         subject: str | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
-        if self._server is None:
-            raise RuntimeError("The client is not open; enter it with `async with` first")
-        return await self._peer.request(
+        return await self._speaking().request(
             method,
             params,
             timeout=self._timeout if timeout is None else timeout,
             subject=subject,
             on_progress=on_progress,
-            headers=self._headers,
         )
+
+    def _speaking(self) -> Speech:
+        if self._speech is None:
+            raise RuntimeError("The client is not open; enter it with `async with` first")
+        return self._speech
 
     # What the server says unasked
 
     def _notice(self, method: str, params: dict[str, Any]) -> None:
         change: Change | None = None
         match method:
-            case "notifications/message" if self._on_log is not None:
+            case messages.LOG if self._on_log is not None:
                 level, name = params.get("level"), params.get("logger")
                 if isinstance(level, str):
                     _told(self._on_log, Log(level, params.get("data"), name if isinstance(name, str) else None))
-            case "notifications/tools/list_changed":
+            case messages.TOOLS_CHANGED:
                 change = ToolsChanged()
-            case "notifications/resources/list_changed":
+            case messages.RESOURCES_CHANGED:
                 change = ResourcesChanged()
-            case "notifications/resources/updated" if isinstance(uri := params.get("uri"), str):
+            case messages.RESOURCE_UPDATED if isinstance(uri := params.get("uri"), str):
                 change = ResourceUpdated(uri)
         if change is not None and self._on_change is not None:
             _told(self._on_change, change)
-
-
-def _server(result: object) -> Server:
-    version = result.get("protocolVersion") if isinstance(result, dict) else None
-    if not isinstance(result, dict) or not isinstance(version, str):
-        raise BadAnswer("The server's answer to initialize has no protocolVersion; is it an MCP server?")
-    if version not in ACCEPTED_VERSIONS:
-        known = ", ".join(sorted(ACCEPTED_VERSIONS, reverse=True))
-        raise BadAnswer(f"The server speaks MCP {version[:40]}, and this client {known}")
-    info, capabilities = result.get("serverInfo"), result.get("capabilities")
-    info = info if isinstance(info, dict) else {}
-    instructions = result.get("instructions")
-    return Server(
-        name=str(info.get("name", "")),
-        version=str(info.get("version", "")),
-        protocol_version=version,
-        capabilities=capabilities if isinstance(capabilities, dict) else {},
-        instructions=instructions if isinstance(instructions, str) else None,
-    )
 
 
 def _progress(call: str, params: Mapping[str, Any]) -> Progress | None:

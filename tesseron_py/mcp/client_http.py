@@ -82,6 +82,10 @@ class HttpTransport:
         self._scopes: dict[int, anyio.CancelScope] = {}
         self._idle: anyio.Event | None = None
 
+    @property
+    def is_http(self) -> bool:
+        return True
+
     async def open(self, home: Home, sink: Sink) -> None:
         self._home, self._sink = home, sink
         self._http = httpx.AsyncClient(
@@ -181,8 +185,12 @@ class HttpTransport:
             raise NoAnswer(f"The server sent a message above {self._limit} bytes")
         return last
 
-    def drop(self, request: int) -> None:
-        if (scope := self._scopes.get(request)) is not None:
+    def drop(self, request: int, *, at_once: bool = False) -> None:
+        if (scope := self._scopes.get(request)) is None:
+            return
+        if at_once:
+            scope.cancel()
+        else:
             scope.deadline = min(scope.deadline, anyio.current_time() + LINGER)
 
     # What the server says unasked
@@ -224,6 +232,9 @@ class HttpTransport:
     ) -> AsyncIterator[httpx.Response]:
         """One request and its response, whose body is still to be read."""
         assert self._http is not None
+        # The modern era has no sessions: it neither takes one, nor says the one that a probe's neighbour has opened.
+        modern = "Mcp-Method" in headers
+        session = None if modern else self._session
         request = self._http.build_request(
             method,
             self._url,
@@ -233,7 +244,7 @@ class HttpTransport:
                 # Compression would hold small events back until a block is full.
                 "Accept-Encoding": "identity",
                 **({} if text is None else {"Content-Type": _JSON}),
-                **({} if self._session is None else {"Mcp-Session-Id": self._session}),
+                **({} if session is None else {"Mcp-Session-Id": session}),
                 **headers,
             },
         )
@@ -241,7 +252,7 @@ class HttpTransport:
             response = await self._http.send(request, stream=True)
             try:
                 if response.next_request is None:
-                    if self._session is None and response.is_success:
+                    if self._session is None and response.is_success and not modern:
                         self._session = _visible(response.headers.get("mcp-session-id"))
                     yield response
                     return

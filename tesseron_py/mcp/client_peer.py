@@ -7,7 +7,8 @@ notifications that go with it in MCP (progress, cancelled), and no other method.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -30,16 +31,21 @@ Serve: TypeAlias = Callable[[str, object, str | None], Awaitable[Any]]
 Notice: TypeAlias = Callable[[str, dict[str, Any]], None]
 OnProgress: TypeAlias = Callable[[dict[str, Any]], None]
 
+SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
+
 
 class _Waiting:
     """A request of ours that waits."""
 
-    __slots__ = ("answered", "error", "method", "on_progress", "result", "subject")
+    __slots__ = ("answered", "error", "method", "on_notice", "on_progress", "result", "subject")
 
-    def __init__(self, method: str, subject: str | None, on_progress: OnProgress | None) -> None:
+    def __init__(
+        self, method: str, subject: str | None, on_progress: OnProgress | None, on_notice: Notice | None
+    ) -> None:
         self.method = method
         self.subject = subject
         self.on_progress = on_progress
+        self.on_notice = on_notice
         self.answered = anyio.Event()
         self.result: Any = None
         self.error: ClientError | None = None
@@ -67,10 +73,18 @@ class Peer:
         home: Where the server's requests are answered, each in a task of its own.
         serve: Gives the result of a request of the server, or raises `McpError`.
         notice: Told of the server's notifications, in the reading task; returns at once.
-        uncancellable: A method whose requests the server is not told to cancel.
+        uncancellable: Methods whose requests the server is not told to cancel.
+
+    Attributes:
+        refuses_requests: The server may not ask with requests of its own (modern); what it asks so is skipped.
+        closing_cancels: A request is given up by closing its response, without a word (modern, over HTTP).
     """
 
-    def __init__(self, transport: Transport, home: Home, serve: Serve, notice: Notice, *, uncancellable: str) -> None:
+    def __init__(
+        self, transport: Transport, home: Home, serve: Serve, notice: Notice, *, uncancellable: Collection[str]
+    ) -> None:
+        self.refuses_requests = False
+        self.closing_cancels = False
         self._transport = transport
         self._home = home
         self._serve = serve
@@ -81,6 +95,7 @@ class Peer:
         # Keyed with the type of the id: in Python 1 == True == 1.0, on the wire they are three.
         self._serving: dict[tuple[type, Any], _Served] = {}
         self._refusing = 0
+        self._at_end: set[anyio.CancelScope] = set()
         self._ended: str | None = None
 
     @property
@@ -98,6 +113,7 @@ class Peer:
         timeout: float | None = None,
         subject: str | None = None,
         on_progress: OnProgress | None = None,
+        on_notice: Notice | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> Any:
         """Ask the server, and give its `result`.
@@ -106,6 +122,8 @@ class Peer:
             timeout: Seconds until the server is told that nobody waits any more; `None` waits as long as it takes.
             subject: The tool or URI it is about, by which a question of the server is told to belong to it.
             on_progress: Told the params of each `notifications/progress`; the request then carries a token.
+            on_notice: Told the notifications that belong to this request as to a subscription (modern). The server may
+                then end the request with `notifications/cancelled`.
             headers: See `Transport.send`.
 
         Raises:
@@ -125,7 +143,7 @@ class Peer:
         if params is not None:
             message["params"] = params
         text = encode(message)
-        waiting = self._waiting[id] = _Waiting(method, subject, on_progress)
+        waiting = self._waiting[id] = _Waiting(method, subject, on_progress, on_notice)
         reason = "The caller gave it up"
         try:
             with anyio.move_on_after(timeout):
@@ -137,7 +155,7 @@ class Peer:
             if self._waiting.pop(id, None) is not None:
                 await self._give_up(id, method, reason)
         if not waiting.answered.is_set():
-            raise RequestTimeout(f"{_named(method, subject)}: no answer within {timeout:g} s")
+            raise RequestTimeout(f"{named(method, subject)}: no answer within {timeout:g} s")
         if waiting.error is not None:
             raise waiting.error
         return waiting.result
@@ -151,20 +169,38 @@ class Peer:
 
     async def _give_up(self, id: int, method: str, reason: str) -> None:
         try:
-            if method != self._uncancellable:
+            if method not in self._uncancellable and not self.closing_cancels:
                 with anyio.move_on_after(CANCEL_NOTICE, shield=True):
                     await self.notify("notifications/cancelled", {"requestId": id, "reason": reason})
         except ClientError as error:
             logger.debug("The server could not be told that request %d is given up: %s", id, error)
         finally:
-            self._forget(id)
+            self._forget(id, at_once=self.closing_cancels)
 
-    def _forget(self, id: int) -> None:
+    def _forget(self, id: int, *, at_once: bool = False) -> None:
         """`id` will have no result: neither its stream nor the answers to what was asked on it are of use."""
         for served in self._serving.values():
             if served.carrier == id:
                 served.scope.cancel()
-        self._transport.drop(id)
+        self._transport.drop(id, at_once=at_once)
+
+    @contextmanager
+    def while_connected(self) -> Iterator[None]:
+        """For what waits between two requests: the end of the connection ends it, too.
+
+        Raises:
+            TransportEnded: It did.
+        """
+        with anyio.CancelScope() as scope:
+            if self._ended is not None:
+                raise TransportEnded(self._ended)
+            self._at_end.add(scope)
+            try:
+                yield
+            finally:
+                self._at_end.discard(scope)
+        if scope.cancelled_caught:
+            raise TransportEnded(self._ended or "The client is closed")
 
     async def notify(
         self, method: str, params: Mapping[str, Any] | None = None, *, headers: Mapping[str, str] = NO_HEADERS
@@ -218,6 +254,8 @@ class Peer:
             entry.settle(None, TransportEnded(reason))
         for served in self._serving.values():
             served.scope.cancel()
+        for scope in self._at_end:
+            scope.cancel()
 
     def _take_response(self, message: dict[str, Any], carrier: int | None) -> None:
         id = message.get("id")
@@ -242,15 +280,17 @@ class Peer:
         elif "id" in message:
             self._take_request(message["id"], method, params, carrier)
         elif params is None or isinstance(params, dict):
-            self._take_notification(method, params or {})
+            self._take_notification(method, params or {}, carrier)
         else:
             logger.warning("%s of the server is skipped, since its params are no object", method)
 
-    def _take_notification(self, method: str, params: dict[str, Any]) -> None:
+    def _take_notification(self, method: str, params: dict[str, Any], carrier: int | None) -> None:
         match method:
             case "notifications/cancelled":
                 id = params.get("requestId")
-                if _is_id(id) and (served := self._serving.get((type(id), id))) is not None:
+                if type(id) is int and self._on_notice(id) is not None:
+                    self.unanswered(id, NoAnswer("The server ended the subscription"))
+                elif _is_id(id) and (served := self._serving.get((type(id), id))) is not None:
                     served.scope.cancel()
             case "notifications/progress":
                 token = params.get("progressToken")
@@ -258,12 +298,23 @@ class Peer:
                 if waiting is not None and waiting.on_progress is not None:
                     waiting.on_progress(params)
             case _:
-                self._notice(method, params)
+                meta = params.get("_meta")
+                tag = meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None
+                if (on_notice := self._on_notice(carrier) or self._on_notice(tag)) is not None:
+                    on_notice(method, params)
+                elif tag is None:  # else it is of a subscription that is over
+                    self._notice(method, params)
+
+    def _on_notice(self, id: object) -> Notice | None:
+        waiting = self._waiting.get(id) if type(id) is int else None
+        return None if waiting is None else waiting.on_notice
 
     # The server's requests
 
     def _take_request(self, id: object, method: str, params: object, carrier: int | None) -> None:
-        if not _is_id(id) or (type(id), id) in self._serving:
+        if self.refuses_requests:
+            logger.warning("A request of the server is skipped, since it may send none in this era: %s", method)
+        elif not _is_id(id) or (type(id), id) in self._serving:
             logger.warning("A request of the server is skipped, since its id is none or in use: %s", method)
         elif not self._home.is_open:
             return
@@ -326,5 +377,6 @@ def _is_id(value: object) -> bool:
     return type(value) is int or type(value) is str
 
 
-def _named(method: str, subject: str | None) -> str:
+def named(method: str, subject: str | None) -> str:
+    """What a request is called in a message to people."""
     return method if subject is None else f"{method} {subject}"

@@ -70,6 +70,10 @@ class ProcessTransport:
         self._sink: Sink | None = None
         self._spoke = False
 
+    @property
+    def is_http(self) -> bool:
+        return False
+
     async def open(self, home: Home, sink: Sink) -> None:
         try:
             self._process = await anyio.open_process(
@@ -154,7 +158,7 @@ class ProcessTransport:
     def listen(self, headers: Mapping[str, str]) -> None:
         """Nothing to do: stdout carries everything."""
 
-    def drop(self, request: int) -> None:
+    def drop(self, request: int, *, at_once: bool = False) -> None:
         """Nothing to do: nothing is kept."""
 
     async def aclose(self) -> None:

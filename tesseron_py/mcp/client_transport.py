@@ -44,6 +44,11 @@ class Sink(Protocol):
 class Transport(Protocol):
     """One connection to one server, used by one client, once."""
 
+    @property
+    def is_http(self) -> bool:
+        """Whether there are headers, and each request has a response of its own that can be closed."""
+        ...
+
     async def open(self, home: Home, sink: Sink) -> None:
         """Connect; what has to run in the background runs in `home`.
 
@@ -70,8 +75,12 @@ class Transport(Protocol):
         """The handshake is over: take what the server says unasked, too."""
         ...
 
-    def drop(self, request: int) -> None:
-        """`request` has its answer, or nobody waits for it: what was kept for it may go, after a second at most."""
+    def drop(self, request: int, *, at_once: bool = False) -> None:
+        """`request` has its answer, or nobody waits for it: what was kept for it may go, after a second at most.
+
+        Args:
+            at_once: Close its response now: so the server learns that the request is cancelled.
+        """
         ...
 
     async def aclose(self) -> None:
@@ -104,6 +113,10 @@ class PipeTransport:
     def __init__(self, channel: Duplex) -> None:
         self._channel = channel
 
+    @property
+    def is_http(self) -> bool:
+        return False
+
     async def open(self, home: Home, sink: Sink) -> None:
         home.start(self._read, sink, name="MCP client: reads a pipe")
 
@@ -126,7 +139,7 @@ class PipeTransport:
     def listen(self, headers: Mapping[str, str]) -> None:
         """Nothing to do: a pipe carries everything."""
 
-    def drop(self, request: int) -> None:
+    def drop(self, request: int, *, at_once: bool = False) -> None:
         """Nothing to do: a pipe keeps nothing."""
 
     async def aclose(self) -> None:

@@ -51,7 +51,7 @@ class Answering:
             self.peer.message(frame if isinstance(frame, str | bytes) else json.dumps(frame), request)
         self.peer.message(json.dumps({"jsonrpc": "2.0", "id": request, "result": "right"}), request)
 
-    def drop(self, request: int) -> None:
+    def drop(self, request: int, *, at_once: bool = False) -> None:
         pass
 
 
@@ -69,7 +69,7 @@ def test_no_frame_makes_it_raise(sent: list[Any]) -> None:
             Home(),
             _unused,
             lambda method, params: notices.append(method),
-            uncancellable="initialize",
+            uncancellable=("initialize",),
         )
         with suppress(ClientError):  # a generated frame may itself be this request's answer
             await peer.request("x", on_progress=lambda params: None)
@@ -81,7 +81,7 @@ def test_no_frame_makes_it_raise(sent: list[Any]) -> None:
 
 
 async def test_an_end_is_an_end() -> None:
-    peer = Peer(Answering([]), Home(), _unused, lambda method, params: None, uncancellable="")  # type: ignore[arg-type]
+    peer = Peer(Answering([]), Home(), _unused, lambda method, params: None, uncancellable=())  # type: ignore[arg-type]
     peer.ended("first")
     peer.ended("second")
     peer.message('{"jsonrpc":"2.0","id":1,"result":1}')

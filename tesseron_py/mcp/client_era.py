@@ -1,0 +1,149 @@
+"""What an MCP client does differently in each era: the `Speech` protocol, and the choice between the two.
+
+The two that there are stand in `client_legacy` and `client_modern`. The choice is by `server/discover`, which runs
+nothing (MCP 2026-07-28, "Backward Compatibility with Initialization-Based Versions"); once it is made it stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+
+from .client_errors import BadAnswer, ClientError, McpError, NoAnswer, RequestTimeout
+from .client_server import Server
+from .messages import LEGACY_VERSIONS, MODERN_VERSION
+from .provider import Era
+
+logger = logging.getLogger("tesseron_py.mcp.client")
+
+EraChoice: TypeAlias = Literal["legacy", "modern", "auto"]
+"""Which era a client speaks; `auto` is modern where the server speaks it, else legacy."""
+CHOICES: Final[tuple[EraChoice, ...]] = ("legacy", "modern", "auto")
+
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+
+PATIENCE: Final = 1.0
+"""Seconds without an answer to `server/discover` until `initialize` is sent after it, over a pipe."""
+HTTP_PATIENCE: Final = 10.0
+"""The same over HTTP, where a server that starts slowly is not reached at all."""
+
+OnProgress: TypeAlias = Callable[[dict[str, Any]], None]
+
+
+class Speech(Protocol):
+    """One era, as one client speaks it to one server."""
+
+    @property
+    def era(self) -> Era: ...
+
+    async def open(self, timeout: float) -> Server:
+        """Say hello.
+
+        Raises:
+            ClientError: The server does not answer, or not in this era.
+        """
+        ...
+
+    async def settled(self) -> None:
+        """This era it is: do what has to be done before the first request."""
+        ...
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        timeout: float | None,
+        subject: str | None,
+        on_progress: OnProgress | None,
+    ) -> Any:
+        """See `McpClient.request`; `subject` is the tool or URI it is about."""
+        ...
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None: ...
+    async def ping(self, timeout: float | None) -> None: ...
+    async def subscribe(self, uri: str, timeout: float | None) -> None: ...
+    async def unsubscribe(self, uri: str, timeout: float | None) -> None: ...
+    async def set_log_level(self, level: str, timeout: float | None) -> None: ...
+
+
+async def choose(modern: Speech, legacy: Speech, *, timeout: float, patience: float) -> tuple[Speech, Server]:
+    """The modern era where the server speaks it, else the legacy one.
+
+    A server that does not answer within `patience` seconds may start slowly, or not know the question and be silent:
+    `initialize` follows, and the first of the two that is answered well decides. A server that knows both reads them in
+    order, so it is not taken for an old one.
+
+    Raises:
+        ClientError: The server speaks neither, or cannot be reached.
+    """
+    answered, answers = anyio.create_memory_object_stream[_Answered](2)
+    with answered, answers:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_hello, modern, timeout, answered)
+            probe: _Answered | None = None
+            with anyio.move_on_after(patience):
+                probe = await answers.receive()
+            if probe is not None and not _is_legacy(probe[1]):
+                speech, outcome = probe
+            else:
+                logger.debug("Taken for a legacy server: %s", probe[1] if probe is not None else "no answer yet")
+                tasks.start_soon(_hello, legacy, timeout, answered)
+                speech, outcome = await answers.receive()
+                if probe is None and isinstance(outcome, Exception):
+                    speech, outcome = _better((speech, outcome), await answers.receive())
+            tasks.cancel_scope.cancel()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return speech, outcome
+
+
+_Answered: TypeAlias = tuple[Speech, "Server | Exception"]
+
+
+async def _hello(speech: Speech, timeout: float, answered: MemoryObjectSendStream[_Answered]) -> None:
+    try:
+        answered.send_nowait((speech, await speech.open(timeout)))
+    except (ClientError, ValueError) as error:
+        answered.send_nowait((speech, error))
+
+
+def _better(first: _Answered, second: _Answered) -> _Answered:
+    """Of two, the one that opened; of two errors, the one of a server that is modern, else that of `initialize`."""
+    if isinstance(second[1], Server):
+        return second
+    modern, legacy = (first, second) if first[0].era == "modern" else (second, first)
+    return legacy if _is_legacy(modern[1]) else modern
+
+
+def _is_legacy(outcome: Server | Exception) -> bool:
+    """Whether what came of `server/discover` leaves room for a legacy server. One that cannot be reached is neither."""
+    match outcome:
+        case McpError(code=code) if code in (HEADER_MISMATCH, MISSING_CAPABILITY):
+            return False
+        case McpError(code=code) if code == UNSUPPORTED_VERSION:
+            return any(version in LEGACY_VERSIONS for version in supported_versions(outcome))
+        case NoAnswer(status=status):
+            return status is not None and status < 500 and status not in (401, 403, 407, 429)
+        case McpError() | BadAnswer() | RequestTimeout():
+            return True
+    return False
+
+
+def only_modern(error: ClientError) -> ClientError:
+    """What to say when a server that must be modern has answered `server/discover` so."""
+    if not _is_legacy(error) or isinstance(error, RequestTimeout):
+        return error
+    return BadAnswer(f"The server does not speak MCP {MODERN_VERSION}, and no other was to be tried. It says: {error}")
+
+
+def supported_versions(error: McpError) -> list[str]:
+    """What a server that refuses a version speaks, by its error -32022."""
+    versions = error.data.get("supported") if isinstance(error.data, dict) else None
+    return [version for version in versions if isinstance(version, str)] if isinstance(versions, list) else []
