@@ -31,6 +31,16 @@ async def test_field_56_ids_of_every_type_are_different_ids_and_come_back_as_the
             answer = await app.recv()
             assert repr(answer["id"]) == body.message
             assert answer["result"] == {"action": "accept"}
+        for id in IDS:
+            await app.ask(call["params"]["invocationId"], id=id, question=repr(id))
+        await app.nothing_comes()
+        left = [repr(id) for id in IDS]
+        for id in IDS:
+            params = {"invocationId": call["params"]["invocationId"], "requestId": id}
+            await app.send(method="elicitation/withdraw", params=params)
+            await app.nothing_comes()
+            left.remove(repr(id))
+            assert [getattr(asked.body, "message", "") for asked in invocation.view().open] == left
         for id in (1.5, True, {}, [7]):  # none of these is one
             await app.ask(call["params"]["invocationId"], id=id)
             refused = await app.recv()
