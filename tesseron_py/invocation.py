@@ -204,6 +204,30 @@ class _Asked:
         self.timer = timer
 
 
+class Share:
+    """One reader's share in a call that may have several: the call is given up with the last of them."""
+
+    __slots__ = ("_open", "invocation")
+
+    def __init__(self, invocation: Invocation) -> None:
+        self.invocation: Invocation = invocation
+        self._open = True
+        invocation._readers += 1
+
+    def give_up(self, reason: str) -> None:
+        """This reader waits no longer, and nobody else may: then the call is cancelled. May be repeated."""
+        if self._open:
+            self.leave()
+            if not self.invocation._readers:
+                self.invocation.cancel(reason)
+
+    def leave(self) -> None:
+        """This reader has what it came for; the call goes on without one, too. May be repeated."""
+        if self._open:
+            self._open = False
+            self.invocation._readers -= 1
+
+
 class Invocation:
     """One call that waits.
 
@@ -246,6 +270,8 @@ class Invocation:
         self._last_note = 0
         self._event: anyio.Event | None = None
         self._then: list[Callable[[Outcome], object]] = []
+        self._readers = 0
+        self._parked = False
 
     # The provider's side
 
@@ -315,6 +341,23 @@ class Invocation:
         """How it ended, or `None` while it runs."""
         return self._outcome
 
+    def join(self) -> Share:
+        """Become one of its readers; see `Share`."""
+        return Share(self)
+
+    @property
+    def readers(self) -> int:
+        """How many hold a share in it."""
+        return self._readers
+
+    def park(self) -> None:
+        """From now on its questions wait between two visits of a reader, who may never come back.
+
+        A question that nobody answers in time then cancels the call: where somebody watches it, it is the person who
+        did not answer, and here it is the caller who is gone.
+        """
+        self._parked = True
+
     def view(self) -> View:
         """What is open and how it ended, now."""
         questions = tuple(asked.question for asked in self._asked.values()) if self._asked else ()
@@ -334,6 +377,11 @@ class Invocation:
                 self._event = anyio.Event()
             await self._event.wait()
         return self.view()
+
+    @property
+    def last_note(self) -> int:
+        """The number of the newest note; 0 before the first."""
+        return self._last_note
 
     def notes_after(self, number: int) -> Sequence[tuple[int, Note]]:
         """The kept notes above `number`, each with its own number, oldest first."""
@@ -377,7 +425,10 @@ class Invocation:
     # Inside
 
     def _expire(self, id: int) -> None:
-        self.answer(id, Cancel("nobody answered in time"))
+        if self._parked:
+            self.cancel("The caller did not come back with an answer in time")
+        else:
+            self.answer(id, Cancel("nobody answered in time"))
 
     def _changed(self) -> None:
         self._version += 1

@@ -6,14 +6,15 @@ the session nor the carrier that tells them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import anyio
 
 from .envelope import notification_text
 from .messages import LOG_LEVELS, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED
 from .notes import log_text
-from .provider import Change, Logged, ResourcesChanged, ToolsChanged
+from .provider import Change, Logged, ResourcesChanged, ResourceUpdated, ToolsChanged
 
 MAX_LOGGED = 64
 """Log entries that wait; the oldest go first."""
@@ -21,6 +22,9 @@ MAX_LOGGED = 64
 
 class Changes:
     """What one client has still to be told. As long as its session follows a bounded number of URIs, it is bounded.
+
+    Args:
+        text: The notification for a change; `change_text` by default.
 
     Example:
         ```python
@@ -30,7 +34,8 @@ class Changes:
         ```
     """
 
-    def __init__(self) -> None:
+    def __init__(self, text: Callable[[Change], str] | None = None) -> None:
+        self._text = text or change_text
         self._waiting: dict[Change, None] = {}
         self._event: anyio.Event | None = None
 
@@ -57,20 +62,23 @@ class Changes:
             change = next(iter(self._waiting))
             del self._waiting[change]
             try:
-                await send(change_text(change))
+                await send(self._text(change))
             except BaseException:
                 self._waiting.setdefault(change)
                 raise
 
 
-def change_text(change: Change) -> str:
-    """The notification that tells a client of `change`."""
+def change_text(change: Change, meta: Mapping[str, Any] | None = None) -> str:
+    """The notification that tells a client of `change`; `meta` goes with it."""
+    params: dict[str, Any] = {} if meta is None else {"_meta": meta}
     match change:
         case ToolsChanged():
-            return notification_text(TOOLS_CHANGED)
+            method = TOOLS_CHANGED
         case ResourcesChanged():
-            return notification_text(RESOURCES_CHANGED)
+            method = RESOURCES_CHANGED
         case Logged():
             # Its level was looked at when it was added.
             return log_text(change.entry, LOG_LEVELS[0], change.name) or ""
-    return notification_text(RESOURCE_UPDATED, {"uri": change.uri})
+        case ResourceUpdated():
+            method, params["uri"] = RESOURCE_UPDATED, change.uri
+    return notification_text(method, params or None)

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 
 from ..errors import InternalError
-from ..invocation import TOO_MANY_PROMPTS, Failed, Invocation, Outcome, Question, Unavailable, View
+from ..invocation import TOO_MANY_PROMPTS, Failed, Invocation, Outcome, Question, Share, Unavailable, View
 from ..web.asgi import Gone
 from .envelope import Request, error_text, notification_text, request_text, result_text, size_above
 from .limits import EndpointLimits
@@ -25,7 +25,6 @@ from .prompts import Prompts
 from .provider import Caller
 from .questions import to_request
 from .readiness import Readiness
-from .repeats import Joined
 
 logger = logging.getLogger("tesseron_py.mcp.exchange")
 
@@ -73,19 +72,10 @@ class Pending:
         invocation: What is waited for.
         conclude: The result, from how it ended. Raises `ProtocolError`, or `ValueError` for what cannot be encoded;
             given a `Failed` it never raises the latter.
-        shared: The share in a call that others may wait for, too.
     """
 
     invocation: Invocation
     conclude: Callable[[Outcome], Mapping[str, Any]]
-    shared: Joined | None = None
-
-    def give_up(self, reason: str) -> None:
-        """Nobody waits for it here any more."""
-        if self.shared is not None:
-            self.shared.give_up(reason)
-        else:
-            self.invocation.cancel(reason)
 
 
 Begin: TypeAlias = Callable[["Exchange"], "Mapping[str, Any] | Pending"]
@@ -124,6 +114,8 @@ class Exchange:
         self.version = version
         self.on_finish: Callable[[Exchange], None] | None = None
         """Called once, when the exchange is finished."""
+        self.status: int = 200
+        """The HTTP status of its response, where that is not a stream already."""
         self._caller = caller
         self._outlet = outlet
         self._begin = begin
@@ -131,6 +123,7 @@ class Exchange:
         self._notes = notes
         self._limits = limits
         self._pending: Pending | None = None
+        self._share: Share | None = None
         self._text: str | None = None
         self._cancelled = False
         self._finished = False
@@ -165,9 +158,9 @@ class Exchange:
         try:
             begun = self._begin(self)
             if isinstance(begun, Pending):
-                self._pending = begun
+                self._pending, self._share = begun, begun.invocation.join()
             else:
-                self._text = self._fitting(result_text(self.request.id, begun))
+                self._text = self._fitting(result_text(self.request.id, self._result(begun)))
         except Exception as error:
             self.refuse(error)
 
@@ -177,7 +170,7 @@ class Exchange:
             logger.error("Answering %s failed", self.request.method, exc_info=error)
             message = f"Internal error: answering {self.request.method} failed; the server's log says why"
             error = ProtocolError(INTERNAL_ERROR, message)
-        self._text = error_text(self.request.id, error.code, error.message, error.data)
+        self._text = self._error(error)
 
     async def settle(self) -> None:
         """Give the call a moment to end, before a carrier takes the trouble of watching its connection."""
@@ -210,8 +203,8 @@ class Exchange:
         if self._cancelled:
             return
         self._cancelled = True
-        if self._pending is not None:
-            self._pending.give_up(reason)
+        if self._share is not None:
+            self._share.give_up(reason)
         if self._waits is not None:
             self._waits.cancel()
 
@@ -220,8 +213,8 @@ class Exchange:
         if self._finished:
             return None if self._cancelled else self._text
         self._finished = True
-        if self._pending is not None:
-            self._pending.give_up("The client is gone")
+        if self._share is not None:
+            self._share.give_up("The client is gone")
         for id in self._shown.values():
             self._prompts.withdraw(id)
         self._shown.clear()
@@ -246,9 +239,12 @@ class Exchange:
                 await self._outlet.send(text)
             if unsent:  # sending took its time; what is asked by now may be something else
                 view = invocation.view()
-            await self._show(invocation, view.open)
-            if view.outcome is not None:
+            if await self._attend(invocation, view):
                 return
+            if view.outcome is not None:
+                if not self._news():  # what the call told last, it may have told while others were sent
+                    return
+                continue
             if not streams:
                 view = await self._changed(invocation, view)
                 continue
@@ -279,9 +275,13 @@ class Exchange:
             self._unsent.append(text)
         return bool(self._unsent)
 
-    async def _show(self, invocation: Invocation, questions: tuple[Question, ...]) -> None:
-        """Put what is newly asked, and withdraw what nobody asks any more and the client has not answered."""
-        shown = self._shown
+    async def _attend(self, invocation: Invocation, view: View) -> bool:
+        """Put what is newly asked, and withdraw what nobody asks any more and the client has not answered.
+
+        Returns:
+            Whether the response is made with that, though the call is not over.
+        """
+        questions, shown = view.open, self._shown
         if shown:
             still = {question.id for question in questions}
             for number in [number for number in shown if number not in still]:
@@ -297,6 +297,7 @@ class Exchange:
                 invocation.answer(question.id, text)
             else:
                 await self._outlet.send(text)
+        return False
 
     def _put(self, invocation: Invocation, question: Question) -> str | Unavailable:
         asked = to_request(question.body, self.version, self.caller.capabilities)
@@ -333,9 +334,17 @@ class Exchange:
 
     def _response(self, pending: Pending, outcome: Outcome) -> str:
         try:
-            return result_text(self.request.id, pending.conclude(outcome))
+            return result_text(self.request.id, self._result(pending.conclude(outcome)))
         except ProtocolError as error:
-            return self._fitting(error_text(self.request.id, error.code, error.message, error.data))
+            return self._fitting(self._error(error))
+
+    def _result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The result as it goes out."""
+        return result
+
+    def _error(self, error: ProtocolError) -> str:
+        self.status = error.status
+        return error_text(self.request.id, error.code, error.message, error.data)
 
     def _fitting(self, text: str) -> str:
         size = size_above(text, self._outlet.room)

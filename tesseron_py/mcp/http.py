@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import anyio
@@ -28,18 +28,20 @@ from ..web.asgi import (
     route,
 )
 from ..web.guard import METHODS, Guard, Headers, cors, preflight
-from .envelope import ABSENT, Absent, Answer, Id, Invalid, Request, error_text, parse, unreadable
-from .http_session import HttpOutlet, HttpSession
+from .envelope import ABSENT, Absent, Answer, Id, Invalid, Notification, Request, error_text, parse, unreadable
+from .http_response import HttpOutlet, respond
+from .http_session import HttpSession
 from .limits import EndpointLimits
 from .messages import (
-    DISCOVER,
     HTTP_VERSIONS,
     INITIALIZE,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     LEGACY_VERSIONS,
-    METHOD_NOT_FOUND,
+    MODERN_VERSION,
+    UNSUPPORTED_VERSION,
 )
+from .modern import ModernServer, speaks_modern
 from .provider import Provider
 from .readiness import Readiness
 from .repeats import Repeats
@@ -48,6 +50,7 @@ _SESSION: Final = b"mcp-session-id"
 _VERSION: Final = b"mcp-protocol-version"
 _RETRY_AFTER: Final[Headers] = [(b"retry-after", b"60")]
 _ALLOW: Final[Headers] = [(b"allow", METHODS)]
+_ALLOW_MODERN: Final[Headers] = [(b"allow", b"POST, OPTIONS")]
 _CLOSE: Final[Headers] = [(b"connection", b"close")]
 """With a response that comes before the request is read: what is left of it must not be taken for the next one."""
 _READ_ON: Final = 16
@@ -87,9 +90,11 @@ class HttpEndpoint:
         origins: Origins besides the loopback ones whose pages may call it.
         limits: The endpoint's numbers.
         home: Where background tasks run; closed with the endpoint. One of its own by default.
+        state_keys: Secrets of at least 16 characters that the `requestState` of calls which ask is sealed with
+            (MCP 2026-07-28): the first seals, all of them open. Made up for this process by default.
 
     Raises:
-        ValueError: The path, a host, an origin or the token is none.
+        ValueError: The path, a host, an origin, the token or a state key is none.
 
     Example:
         ```python
@@ -108,6 +113,7 @@ class HttpEndpoint:
         origins: Iterable[str] = (),
         limits: EndpointLimits | None = None,
         home: Home | None = None,
+        state_keys: Sequence[str] = (),
     ) -> None:
         if not path.startswith("/"):
             raise ValueError(f"The path {path!r} does not start with a slash; write {'/' + path!r}")
@@ -119,6 +125,15 @@ class HttpEndpoint:
         self._readiness = Readiness(provider, self.home)
         self._repeats = Repeats(self.home)
         self._sessions: dict[bytes, HttpSession] = {}
+        self.modern: ModernServer = ModernServer(
+            provider,
+            principal=self._guard.principal,
+            readiness=self._readiness,
+            limits=self.limits,
+            home=self.home,
+            repeats=self._repeats,
+            state_keys=state_keys,
+        )
         self._closed = False
         self._active = 0
         self._idle = anyio.Event()
@@ -138,6 +153,7 @@ class HttpEndpoint:
         with anyio.CancelScope(shield=True):
             for session in list(self._sessions.values()):
                 self._end(session, "The server is closing")
+            self.modern.close("The server is closing")
             with anyio.move_on_after(self.limits.closing):
                 while self._active:
                     await self._idle.wait()
@@ -213,6 +229,8 @@ class HttpEndpoint:
         match method:
             case "POST":
                 await self._post(headers, receive, reply)
+            case "GET" | "DELETE" if _is_modern(headers):
+                raise _Refused(405, f"MCP {MODERN_VERSION} has no {method}; send a POST", headers=_ALLOW_MODERN)
             case "GET":
                 _check_version(headers)
                 session = self._session(headers)
@@ -234,7 +252,13 @@ class HttpEndpoint:
             raise _Refused(415, "A message is application/json")
         known = self._sessions.get(headers.get(_SESSION) or b"")
         message = parse(await self._body(headers, receive, known))
-        if isinstance(message, Request):
+        if not isinstance(message, Invalid | Answer) and (
+            _is_modern(headers) or speaks_modern(message.method, message.params)
+        ):
+            await self._modern(message, headers, receive, reply)
+        elif isinstance(message, Answer) and _is_modern(headers):
+            raise _Refused(400, f"In MCP {MODERN_VERSION} an answer comes with the repeated request, not by itself")
+        elif isinstance(message, Request):
             _check_version(headers, message)
             if message.method == INITIALIZE:
                 await self._initialize(message, reply)
@@ -254,6 +278,19 @@ class HttpEndpoint:
             else:
                 session.mcp.notified(message)
             await reply.whole(202)
+
+    async def _modern(
+        self, message: Request | Notification, headers: RequestHeaders, receive: Receive, reply: Reply
+    ) -> None:
+        if isinstance(message, Notification):
+            version = (headers.get(_VERSION) or MODERN_VERSION.encode()).decode("latin-1")
+            if version != MODERN_VERSION:
+                raise _Refused(400, f"MCP {version} is not served; {MODERN_VERSION} is", code=UNSUPPORTED_VERSION)
+            await reply.whole(202)  # there is none that says anything: closing a response is what cancels
+            return
+        outlet = HttpOutlet(reply, self.limits, can_stream=accepts_stream(headers.get(b"accept")))
+        conversation = self.modern.open(message, outlet, headers)
+        await respond(conversation, outlet, receive, home=self.home, readiness=self._readiness, limits=self.limits)
 
     async def _body(self, headers: RequestHeaders, receive: Receive, known: HttpSession | None) -> bytes:
         with anyio.CancelScope(deadline=anyio.current_time() + self.limits.body_deadline):
@@ -313,16 +350,18 @@ class HttpEndpoint:
         self._end(session, "The session was idle for too long")
 
 
-def _check_version(headers: RequestHeaders, request: Request | None = None) -> None:
-    """Refuse a version header that is not of the legacy era; `initialize` may come with any that is."""
+def _is_modern(headers: RequestHeaders) -> bool:
+    """Whether the version header is one that no client of the legacy era sends."""
     value = headers.get(_VERSION)
-    if value is None:
+    return value is not None and value.decode("latin-1") not in LEGACY_VERSIONS
+
+
+def _check_version(headers: RequestHeaders, request: Request | None = None) -> None:
+    """Refuse a version of the legacy era that is not spoken over HTTP; `initialize` may come with any."""
+    value = headers.get(_VERSION)
+    if value is None or (request is not None and request.method == INITIALIZE):
         return
-    method = None if request is None else request.method
     version = value.decode("latin-1")
-    if version in (LEGACY_VERSIONS if method == INITIALIZE else HTTP_VERSIONS):
-        return
-    # A client that probes for the modern era falls back to `initialize` on a 400 with anything but that era's codes.
-    code = METHOD_NOT_FOUND if method == DISCOVER else INVALID_REQUEST
-    message = f"MCP-Protocol-Version {version!r} is not served; known are {', '.join(HTTP_VERSIONS)}"
-    raise _Refused(400, message, code=code, id=ABSENT if request is None else request.id)
+    if version not in HTTP_VERSIONS:
+        message = f"MCP {version} is not served over HTTP; known are {', '.join((*HTTP_VERSIONS, MODERN_VERSION))}"
+        raise _Refused(400, message, id=ABSENT if request is None else request.id)

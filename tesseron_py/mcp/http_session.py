@@ -1,4 +1,4 @@
-"""One session over HTTP: how long it has been idle, what its GET stream has still to tell, and one call's response.
+"""One session over HTTP: how long it has been idle, and what its GET stream has still to tell.
 
 The session's answers are `legacy.py`'s; which request belongs to which session is `http.py`'s.
 """
@@ -6,16 +6,16 @@ The session's answers are `legacy.py`'s; which request belongs to which session 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from time import monotonic
 
 import anyio
 
-from ..home import Home, Task, Timer
+from ..home import Home, Timer
 from ..web.asgi import Gone, Receive, Reply, disconnected
 from .changes import Changes
 from .envelope import Request
-from .exchange import Exchange
+from .http_response import HttpOutlet, respond
 from .legacy import LegacySession
 from .limits import EndpointLimits
 from .messages import HTTP_VERSIONS
@@ -24,48 +24,6 @@ from .readiness import Readiness
 from .repeats import Repeats
 
 logger = logging.getLogger("tesseron_py.mcp.http")
-
-
-class HttpOutlet:
-    """The one response of a POST: JSON, until something has to be sent before the result is there."""
-
-    def __init__(self, reply: Reply, limits: EndpointLimits, *, can_stream: bool) -> None:
-        self.can_stream = can_stream
-        self.frame: int = limits.frame
-        self.gone: bool = False
-        """Whether nobody is there to take a response."""
-        self._reply = reply
-        self._json = limits.json
-
-    @property
-    def room(self) -> int:
-        return self.frame if self._reply.streams else self._json
-
-    async def send(self, text: str) -> None:
-        await self._take(self._reply.event, text)
-
-    async def keep_alive(self) -> None:
-        await self._take(self._reply.comment)
-
-    async def conclude(self, text: str | None) -> None:
-        """End the response: with the result, or without one."""
-        if self.gone:
-            return
-        if self._reply.streams:
-            await self._reply.end(text)
-        elif text is None:
-            await self._reply.whole(202)
-        else:
-            await self._reply.whole(200, text.encode())
-
-    async def _take(self, send: Callable[..., Awaitable[None]], *args: str) -> None:
-        if self.gone:
-            raise Gone("The client dropped the connection of the call")
-        try:
-            await send(*args)
-        except Gone:
-            self.gone = True
-            raise
 
 
 class HttpSession:
@@ -134,22 +92,10 @@ class HttpSession:
         """Answer a request. When its connection drops, its call is given up."""
         outlet = HttpOutlet(reply, self._limits, can_stream=can_stream)
         exchange = self.mcp.open(request, outlet)
-        watch: Task | None = None
         try:
-            try:
-                # Most calls end within a moment; only one that does not is worth a second task on its connection.
-                await exchange.settle()
-                if not exchange.over:
-                    watch = self._home.start(_watch, receive, exchange, outlet, name="watching a connection")
-                    await exchange.run(self._readiness)
-            finally:
-                text = exchange.finish()
-                self.touch()
-            await outlet.conclude(text)
+            await respond(exchange, outlet, receive, home=self._home, readiness=self._readiness, limits=self._limits)
         finally:
-            if watch is not None:
-                # A server ends it by itself once the response is complete, which costs half of ending it from here.
-                self._home.call_at(self._home.time() + self._limits.closing, watch.cancel)
+            self.touch()
 
     async def tell(self, reply: Reply, receive: Receive) -> None:
         """Tell of changes on a GET stream, until the client or the session ends it or a newer one takes its place."""
@@ -194,12 +140,6 @@ class HttpSession:
             self._look_in(rest)
         else:
             self._on_idle(self)
-
-
-async def _watch(receive: Receive, exchange: Exchange, outlet: HttpOutlet) -> None:
-    await disconnected(receive)
-    outlet.gone = True
-    exchange.cancel("The client dropped the connection of the call")
 
 
 async def _watch_stream(receive: Receive, scope: anyio.CancelScope) -> None:

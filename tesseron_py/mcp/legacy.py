@@ -14,10 +14,9 @@ from ..invocation import Failed, Outcome
 from .envelope import Answer, Id, Invalid, Notification, Request, is_id
 from .exchange import Begin, Exchange, Outlet
 from .limits import EndpointLimits
-from .listing import has_structure, server_info
+from .listing import Structure, server_info, structure
 from .messages import (
     CANCELLED,
-    COMPLETE,
     DEFAULT_LOG_LEVEL,
     INITIALIZE,
     INITIALIZED,
@@ -25,7 +24,6 @@ from .messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     LEGACY_VERSIONS,
-    LIST_PROMPTS,
     LOG_LEVELS,
     METHOD_NOT_FOUND,
     PING,
@@ -35,7 +33,7 @@ from .messages import (
     UNSUBSCRIBE,
     ProtocolError,
 )
-from .methods import Begun, Method, of_resource, offered, text_param
+from .methods import Begun, Method, capabilities, of_resource, offered, text_param
 from .notes import Notes, log_text
 from .prompts import Prompts
 from .provider import Caller, Change, Client, Logged, Provider, ResourceUpdated, ToolsChanged
@@ -100,7 +98,7 @@ class LegacySession:
         self._running: dict[Id, Exchange] = {}
         self._prompts = Prompts(limits.prompts)
         self._subscribed: set[str] = set()
-        self._structured: frozenset[str] | None = None
+        self._structures: Mapping[str, Structure] | None = None
         self._name = provider.info.name
         self._offered = offered(provider)
 
@@ -170,10 +168,10 @@ class LegacySession:
 
     # For the methods
 
-    def is_structured(self, name: str, client: Client) -> bool:
-        if self._structured is None:  # asked for every call, so it is kept until the tools change
-            self._structured = frozenset(tool.name for tool in self.provider.tools(client) if has_structure(tool))
-        return name in self._structured
+    def structure(self, name: str, client: Client) -> Structure:
+        if self._structures is None:  # asked for every call, so it is kept until the tools change
+            self._structures = {tool.name: structure(tool, self.version) for tool in self.provider.tools(client)}
+        return self._structures.get(name, "none")
 
     # Inside
 
@@ -251,7 +249,7 @@ class LegacySession:
 
     def _changed(self, change: Change) -> None:
         if isinstance(change, ToolsChanged):
-            self._structured = None
+            self._structures = None
         wanted = True
         if isinstance(change, ResourceUpdated):
             wanted = change.uri in self._subscribed
@@ -273,7 +271,7 @@ class LegacySession:
         self.version = wanted if wanted in self._versions else self._versions[-1]
         self._level = DEFAULT_LOG_LEVEL
         self._subscribed.clear()
-        self._structured = None
+        self._structures = None
         info = _object(params.get("clientInfo"))
         name, version = info.get("name"), info.get("version")
         self.client = Client(
@@ -286,24 +284,12 @@ class LegacySession:
         server = self.provider.info
         result: dict[str, Any] = {
             "protocolVersion": self.version,
-            "capabilities": self._capabilities(),
+            "capabilities": capabilities(self._offered),
             "serverInfo": server_info(server),
         }
         if server.instructions:
             result["instructions"] = server.instructions
         return result
-
-    def _capabilities(self) -> dict[str, Any]:
-        declared: dict[str, Any] = {
-            "tools": {"listChanged": True},
-            "resources": {"subscribe": True, "listChanged": True},
-            "logging": {},
-        }
-        if LIST_PROMPTS in self._offered:
-            declared["prompts"] = {}
-        if COMPLETE in self._offered:
-            declared["completions"] = {}
-        return declared
 
     def _ping(self, exchange: Exchange) -> Begun:
         return {}

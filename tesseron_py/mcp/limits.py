@@ -27,6 +27,12 @@ class EndpointLimits:
         body_deadline: The body of a request must have come by then; else 408.
         write_deadline: A client that takes nothing for this long is taken for gone.
         closing: How long closing waits for what is in flight to say goodbye.
+        parked: Calls of the modern era that may wait for answers at once; the next is refused.
+        parked_for: A call that nobody has come back for in this time is cancelled, and a `requestState` holds so long.
+        kept: A result is kept for this time, for legs that are repeated.
+        kept_room: Bytes of kept results in all; the oldest go first.
+        requests: Requests of the modern era that may run at once.
+        streams: `subscriptions/listen` streams that may be open at once.
         unsent: Messages (and no more than two lines' worth of text) that may wait for a stdio client to read; above
             it, nothing more is read from it.
     """
@@ -45,4 +51,10 @@ class EndpointLimits:
     body_deadline: float = 30.0
     write_deadline: float = 30.0
     closing: float = 0.5
+    parked: int = 1024
+    parked_for: float = 30 * 60.0
+    kept: float = 60.0
+    kept_room: int = 64 * MEBIBYTE
+    requests: int = 4096
+    streams: int = 1024
     unsent: int = 1024

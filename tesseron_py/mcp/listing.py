@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic_core import Url
 
 from ..jsontext import encode
-from .messages import INVALID_PARAMS, ProtocolError
+from .messages import INVALID_PARAMS, MODERN_VERSION, ProtocolError
+from .mirrored import ANNOTATION, mirrored_parameters, without_annotations
 from .provider import Prompt, Resource, ResourceTemplate, ServerInfo, Tool
 from .safe_schema import is_object_schema, safe_schema
 
@@ -40,9 +41,9 @@ def only_page(params: Mapping[str, Any]) -> None:
         raise ProtocolError(INVALID_PARAMS, "Unknown cursor: the list is one page; ask for it without a cursor")
 
 
-def tool_list(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+def tool_list(tools: Iterable[Tool], version: str) -> list[dict[str, Any]]:
     """The entries of `tools/list`, in the provider's order; of two with one name, the first."""
-    return _entries("tool", tools, lambda tool: tool.name, _tool)
+    return _entries("tool", tools, lambda tool: tool.name, lambda tool: _tool(tool, version))
 
 
 def resource_list(resources: Iterable[Resource]) -> list[dict[str, Any]]:
@@ -60,9 +61,15 @@ def prompt_list(prompts: Iterable[Prompt]) -> list[dict[str, Any]]:
     return _entries("prompt", prompts, lambda prompt: prompt.name, _prompt)
 
 
-def has_structure(tool: Tool) -> bool:
-    """Whether the tool is listed with an output schema, so that clients insist on `structuredContent`."""
-    return is_object_schema(tool.output_schema)
+Structure: TypeAlias = Literal["none", "object", "any"]
+"""What a client insists on as a tool's `structuredContent`: nothing, an object, or any value."""
+
+
+def structure(tool: Tool, version: str) -> Structure:
+    """What the output schema promises that the tool is listed with; before 2026-07-28, its root is an object."""
+    if is_object_schema(tool.output_schema):
+        return "object"
+    return "any" if version >= MODERN_VERSION and isinstance(tool.output_schema, Mapping) else "none"
 
 
 def _entries(
@@ -83,7 +90,7 @@ def _entries(
     return list(entries.values())
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool(tool: Tool, version: str) -> dict[str, Any]:
     if not _TOOL_NAME.fullmatch(tool.name):
         raise ValueError("a tool's name is 1 to 64 of A-Z, a-z, 0-9, _ and -")
     entry = _present(
@@ -92,8 +99,9 @@ def _tool(tool: Tool) -> dict[str, Any]:
         description=tool.description or tool.title or tool.name,
         inputSchema=_safe(tool.input_schema, tool.name),
     )
-    if has_structure(tool):
-        entry["outputSchema"] = safe_schema(tool.output_schema)
+    promised = structure(tool, version)
+    if promised != "none":
+        entry["outputSchema"] = safe_schema(tool.output_schema, object_root=promised == "object")
     hints = {
         name: value
         for name, value in (("readOnlyHint", tool.read_only), ("destructiveHint", tool.destructive))
@@ -114,6 +122,11 @@ def _safe(schema: object, name: str) -> dict[str, Any]:
     except ValueError as error:
         logger.warning("The tool %r is listed as taking any object: its input schema cannot be sent: %s", name, error)
         return {"type": "object"}
+    try:
+        mirrored_parameters(safe)
+    except ValueError as error:
+        logger.warning("The tool %r is listed without %s: %s", name, ANNOTATION, error)
+        return without_annotations(safe)
     return safe
 
 

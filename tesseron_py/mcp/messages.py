@@ -38,6 +38,8 @@ SAMPLE: Final = "sampling/createMessage"
 LIST_ROOTS: Final = "roots/list"
 
 INITIALIZED: Final = "notifications/initialized"
+LISTEN: Final = "subscriptions/listen"
+
 CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
 LOG: Final = "notifications/message"
@@ -45,11 +47,29 @@ TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 RESOURCES_CHANGED: Final = "notifications/resources/list_changed"
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
 
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+PROMPTS_CHANGED: Final = "notifications/prompts/list_changed"
+
+VERSION_META: Final = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_META: Final = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_META: Final = "io.modelcontextprotocol/clientInfo"
+LEVEL_META: Final = "io.modelcontextprotocol/logLevel"
+SERVER_META: Final = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_META: Final = "io.modelcontextprotocol/subscriptionId"
+"""What the modern era says in the `_meta` of every request, result and notification of a stream."""
+
+COMPLETED: Final = "complete"
+INPUT_REQUIRED: Final = "input_required"
+"""What a result of the modern era is, in its `resultType`."""
+
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
 RESOURCE_NOT_FOUND: Final = -32002
 """MCP's code of the legacy era. (The same number is a timeout in Tesseron, whose codes never get here.)"""
 
@@ -65,10 +85,12 @@ class ProtocolError(Exception):
         code: One of the codes above, never Tesseron's.
         message: What is wrong and how to mend it.
         data: Goes along as it is; `None` is left out.
+        status: The HTTP status that it has in the modern era. (In the legacy era all of them are 200.)
     """
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: int, message: str, data: Any = None, *, status: int = 200) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.data = data
+        self.status = status

@@ -6,13 +6,13 @@ for. What belongs to a session alone (`initialize`, subscriptions, the log level
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from ..errors import TesseronError
 from ..invocation import Failed, Invocation, Outcome
 from .exchange import Exchange, Pending
-from .listing import only_page, prompt_list, resource_list, template_list, tool_list
+from .listing import Structure, only_page, prompt_list, resource_list, template_list, tool_list
 from .messages import (
     CALL_TOOL,
     COMPLETE,
@@ -55,8 +55,8 @@ class Serving(Protocol):
         """The calls that can be repeated without doing anything twice."""
         ...
 
-    def is_structured(self, name: str, client: Client) -> bool:
-        """Whether the client sees this tool with an output schema."""
+    def structure(self, name: str, client: Client) -> Structure:
+        """What the client insists on as this tool's `structuredContent`."""
         ...
 
 
@@ -65,7 +65,7 @@ Begun: TypeAlias = Mapping[str, Any] | Pending
 
 def list_tools(session: Serving, exchange: Exchange) -> Begun:
     only_page(exchange.params)
-    return {"tools": tool_list(session.provider.tools(exchange.caller.client))}
+    return {"tools": tool_list(session.provider.tools(exchange.caller.client), exchange.version)}
 
 
 def call_tool(session: Serving, exchange: Exchange) -> Begun:
@@ -75,10 +75,10 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
         arguments = {}
     if not isinstance(arguments, Mapping):
         raise ProtocolError(INVALID_PARAMS, f'The "arguments" of {name} are no object')
-    structured = session.is_structured(name, exchange.caller.client)
+    structure = session.structure(name, exchange.caller.client)
 
     def conclude(outcome: Outcome) -> Mapping[str, Any]:
-        return tool_result(outcome, structured=structured, version=exchange.version)
+        return tool_result(outcome, structure=structure, version=exchange.version)
 
     def start() -> Invocation:
         return session.provider.call_tool(name, arguments, exchange.caller)
@@ -174,6 +174,20 @@ def offered(provider: Provider) -> dict[str, Method]:
         if hasattr(provider, member):
             methods |= of_it
     return methods
+
+
+def capabilities(offered: Container[str]) -> dict[str, Any]:
+    """The server's `capabilities`, given the methods that its provider answers."""
+    declared: dict[str, Any] = {
+        "tools": {"listChanged": True},
+        "resources": {"subscribe": True, "listChanged": True},
+        "logging": {},
+    }
+    if LIST_PROMPTS in offered:
+        declared["prompts"] = {}
+    if COMPLETE in offered:
+        declared["completions"] = {}
+    return declared
 
 
 def text_param(exchange: Exchange, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ..invocation import Accept, Body, Cancel, Decline, Form, Malformed, Reply, Sample, Unavailable, Url
 from .forms import NoSuchForm, normalise
-from .messages import ELICIT, FORMS_SINCE, LIST_ROOTS, RICH_FORMS_SINCE, SAMPLE
+from .messages import ELICIT, FORMS_SINCE, LIST_ROOTS, MODERN_VERSION, RICH_FORMS_SINCE, SAMPLE
 from .provider import ClientCapabilities
 
 DEFAULT_MAX_TOKENS: Final = 1024
@@ -60,18 +60,32 @@ def to_request(
         case Url():
             if not capabilities.url:
                 return Unavailable("this client cannot send the person to a URL (no elicitation.url capability)")
-            id = secrets.token_urlsafe(16)
-            return ELICIT, {"mode": "url", "message": body.message, "url": body.url, "elicitationId": id}
+            params = {"mode": "url", "message": body.message, "url": body.url}
+            if version < MODERN_VERSION:
+                params["elicitationId"] = secrets.token_urlsafe(16)
+            return ELICIT, params
         case Sample():
             if not capabilities.sampling:
                 return Unavailable("this client cannot sample (no sampling capability)")
-            params = dict(body.params)
-            if params.get("maxTokens") is None:
-                params["maxTokens"] = DEFAULT_MAX_TOKENS
-            return SAMPLE, params
+            sampling = dict(body.params)
+            if sampling.get("maxTokens") is None:
+                sampling["maxTokens"] = DEFAULT_MAX_TOKENS
+            return SAMPLE, sampling
     if not capabilities.roots:
         return Unavailable("this client cannot list its roots (no roots capability)")
     return LIST_ROOTS, None
+
+
+def needed_capability(body: Body) -> Mapping[str, Any]:
+    """The capability that a client needs to be asked this, as it would declare it."""
+    match body:
+        case Form():
+            return {"elicitation": {}}
+        case Url():
+            return {"elicitation": {"url": {}}}
+        case Sample():
+            return {"sampling": {}}
+    return {"roots": {}}
 
 
 def reply_from_response(body: Body, message: Mapping[str, Any]) -> Reply:

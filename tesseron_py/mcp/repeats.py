@@ -67,7 +67,7 @@ class Repeats:
         if isinstance(outcome, Failed) and isinstance(outcome.error, ActionCancelled):
             self._forget(key)
             return
-        call.size = _size_of(outcome)
+        call.size = size_of(outcome)
         self._size += call.size
         while self._size > ROOM:
             self._forget(next(key for key, kept in self._calls.items() if kept.size))
@@ -82,7 +82,8 @@ class Repeats:
         self._size -= self._calls.pop(key).size
 
 
-def _size_of(outcome: Outcome) -> int:
+def size_of(outcome: Outcome) -> int:
+    """About how many bytes a result takes."""
     value = getattr(outcome.value, "value", outcome.value) if isinstance(outcome, Done) else None
     try:
         return len(encode(value)) + 1

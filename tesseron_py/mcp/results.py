@@ -14,7 +14,8 @@ from typing import Any, Final
 from ..errors import ErrorCode, TesseronError
 from ..invocation import Failed, Outcome
 from ..jsontext import encode
-from .messages import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, ProtocolError
+from .listing import Structure
+from .messages import CALL_TOOL, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, ProtocolError
 from .provider import PromptOutput, ResourceOutput, ToolOutput
 
 logger = logging.getLogger("tesseron_py.mcp.results")
@@ -33,20 +34,20 @@ _WITHOUT_AUDIO: Final = "2024-11-05"
 _WITHOUT_LINKS: Final = ("2024-11-05", "2025-03-26")
 
 
-def tool_result(outcome: Outcome, *, structured: bool, version: str) -> dict[str, Any]:
+def tool_result(outcome: Outcome, *, structure: Structure, version: str) -> dict[str, Any]:
     """The result of `tools/call`.
 
     Args:
         outcome: `Done(ToolOutput)` or how it failed.
-        structured: The client knows the tool with an output schema, so it raises on a success without
-            `structuredContent` that conforms. The provider enforced the schema; an object is what is checked here.
+        structure: What the client insists on, which raises on a success without `structuredContent` that conforms to
+            the output schema it knows. The provider enforced the schema; an object is what is checked here.
         version: The client's revision: older ones do not know every block.
 
     Raises:
         ValueError: The value cannot be encoded.
     """
     if isinstance(outcome, Failed):
-        return _tool_error(outcome.error, structured=structured)
+        return _tool_error(outcome.error, structured=structure != "none")
     output = outcome.value
     if not isinstance(output, ToolOutput):
         output = ToolOutput(output)
@@ -58,13 +59,24 @@ def tool_result(outcome: Outcome, *, structured: bool, version: str) -> dict[str
     result: dict[str, Any] = {"content": content}
     if isinstance(output.value, str) and output.content is None and output.value[:1] in _LOOKS_LIKE_JSON:
         result["_meta"] = {STRING_META: True}
-    if structured:
-        if not isinstance(output.value, Mapping):
+    if structure != "none":
+        if structure == "object" and not isinstance(output.value, Mapping):
             # A success without it would make the client raise after the effect, and hide what happened.
             message = "The tool's output is not the object that its output schema promises"
             return _tool_error(TesseronError(ErrorCode.HANDLER_ERROR, message), structured=True)
         result["structuredContent"] = output.value
     return result
+
+
+def lost_result(method: str, message: str, *, structured: bool) -> dict[str, Any]:
+    """The result of a call that is not here any more: for a tool, an error that the agent reads.
+
+    Raises:
+        ProtocolError: It was no tool's.
+    """
+    if method == CALL_TOOL:
+        return _tool_error(TesseronError(ErrorCode.CANCELLED, message), structured=structured)
+    raise ProtocolError(INVALID_PARAMS, message)
 
 
 def _tool_error(error: TesseronError, *, structured: bool) -> dict[str, Any]:

@@ -25,22 +25,24 @@ def is_object_schema(schema: object) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "object"
 
 
-def safe_schema(schema: object) -> dict[str, Any]:
+def safe_schema(schema: object, *, object_root: bool = True) -> dict[str, Any]:
     """`schema` as the root of a tool's input or output.
 
-    A root that is no object becomes `{"type": "object"}`, one that does not say so is told to. Nulls that stand for
-    nothing, a `$schema` other than 2020-12, a `required` that is no list of names and properties that are no schemas
-    are dropped or mended.
+    A root that is no object becomes `{"type": "object"}`, one that does not say so is told to, unless it may be one.
+    Nulls that stand for nothing, a `$schema` other than 2020-12, a `required` that is no list of names and properties
+    that are no schemas are dropped or mended.
 
     Raises:
         ValueError: It nests deeper than a message may.
     """
-    if not isinstance(schema, Mapping) or schema.get("type", "object") not in ("object", None):
+    if not isinstance(schema, Mapping):
+        return {"type": "object"}
+    if object_root and schema.get("type", "object") not in ("object", None):
         return {"type": "object"}
     clean = _clean(schema, MAX_NESTING)
     if clean.get("$schema") != _DIALECT:
         clean.pop("$schema", None)
-    return {"type": "object", **clean}
+    return {"type": "object", **clean} if object_root else clean
 
 
 def _clean(schema: Mapping[str, Any], depth: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import anyio
@@ -17,11 +17,14 @@ from ..home import Home
 from ..web.asgi import Gone
 from ..web.guard import LOCAL
 from .changes import Changes
-from .envelope import Answer, Invalid, Notification, Request, parse, unreadable
+from .envelope import Answer, Id, Invalid, Notification, Request, is_id, parse, unreadable
 from .exchange import Exchange
+from .leg import Leg
 from .legacy import LegacySession
 from .limits import EndpointLimits
-from .messages import INVALID_REQUEST
+from .listening import Listening
+from .messages import CANCELLED, INVALID_REQUEST, ProtocolError
+from .modern import ModernServer, speaks_modern
 from .pipes import LineTooLong, StandardLines, own_standard_streams
 from .provider import Provider
 from .readiness import Readiness
@@ -49,7 +52,9 @@ async def serve(
     *,
     principal: str = LOCAL,
     limits: EndpointLimits | None = None,
+    state_keys: Sequence[str] = (),
     closed: type[Exception] | tuple[type[Exception], ...] = EOFError,
+    on_end: Callable[[], None] | None = None,
 ) -> None:
     """Serve one client until its input ends.
 
@@ -61,7 +66,9 @@ async def serve(
         provider: What it is served.
         principal: Whose client it is.
         limits: The endpoint's numbers.
+        state_keys: Secrets that the `requestState` of calls which ask is sealed with; see `Seal`.
         closed: What `lines` raises when the other end is gone.
+        on_end: Called when the input has ended, before what runs is brought to its end.
 
     Example:
         ```python
@@ -73,13 +80,18 @@ async def serve(
     home = Home("the MCP server on stdio")
     await home.open()
     try:
-        await _Server(lines, provider, principal, limits, closed, home).run()
+        await _Server(lines, provider, principal, limits, closed, home, state_keys).run(on_end or _nothing)
     finally:
         await home.aclose(grace=limits.closing)
 
 
 async def serve_stdin_stdout(
-    provider: Provider, *, principal: str = LOCAL, limits: EndpointLimits | None = None
+    provider: Provider,
+    *,
+    principal: str = LOCAL,
+    limits: EndpointLimits | None = None,
+    state_keys: Sequence[str] = (),
+    on_end: Callable[[], None] | None = None,
 ) -> None:
     """Serve the client at this process's standard input and output, until its input ends.
 
@@ -89,12 +101,13 @@ async def serve_stdin_stdout(
         provider: What it is served. Its `ready()` may take its time: `initialize` is answered before that.
         principal: Whose client it is.
         limits: The endpoint's numbers.
+        on_end: Called when the input has ended, before what runs is brought to its end.
     """
     limits = limits or EndpointLimits()
     with own_standard_streams() as (incoming, outgoing):
         lines = StandardLines(incoming, outgoing, limit=limits.line)
         try:
-            await serve(lines, provider, principal=principal, limits=limits)
+            await serve(lines, provider, principal=principal, limits=limits, state_keys=state_keys, on_end=on_end)
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(limits.closing):
                 await lines.aclose()
@@ -205,6 +218,7 @@ class _Server:
         limits: EndpointLimits,
         closed: type[Exception] | tuple[type[Exception], ...],
         home: Home,
+        state_keys: Sequence[str],
     ) -> None:
         self._lines = lines
         self._limits = limits
@@ -214,18 +228,29 @@ class _Server:
         self._outlet = _Outlet(self._outbox, min(limits.line, lines.limit))
         self._changes = Changes()
         self._readiness = Readiness(provider, home)
+        repeats = Repeats(home)
         self._session = LegacySession(
             provider,
             principal=principal,
             readiness=self._readiness,
             limits=limits,
             on_change=self._changes.add,
-            repeats=Repeats(home),
+            repeats=repeats,
         )
+        self._modern = ModernServer(
+            provider,
+            principal=principal,
+            readiness=self._readiness,
+            limits=limits,
+            home=home,
+            repeats=repeats,
+            state_keys=state_keys,
+        )
+        self._modern_running: dict[Id, Leg | Listening] = {}
         self._idle = anyio.Event()
         self._exchanges = 0
 
-    async def run(self) -> None:
+    async def run(self, on_end: Callable[[], None]) -> None:
         # Whatever runs for the client is the home's, not this task's: when this task is cancelled, the prompts still
         # have to be withdrawn.
         self._home.start(self._outbox.run, name="sending on stdio")
@@ -235,8 +260,10 @@ class _Server:
                 self._outbox.on_gone = scope.cancel
                 await self._read()
         finally:
+            on_end()
             with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.closing):
                 self._session.close("The client's input has ended")
+                self._modern.close("The client's input has ended")
                 while self._exchanges and not self._outbox.gone:
                     await self._idle.wait()
                 await self._outbox.flush()
@@ -258,7 +285,7 @@ class _Server:
     async def _take(self, line: str | bytes) -> None:
         match parse(line):
             case Request() as request:
-                exchange = self._session.open(request, self._outlet)
+                exchange = self._open(request)
                 if exchange.over:
                     await self._say(exchange.finish())
                 else:
@@ -266,21 +293,43 @@ class _Server:
                     self._home.start(self._carry, exchange, name=f"MCP {request.method}")
             case Notification() as notification:
                 self._session.notified(notification)
+                self._cancel_modern(notification)
             case Answer() as answer:
                 self._session.answered(answer)
             case Invalid() as invalid:
                 await self._tell(invalid)
 
+    def _open(self, request: Request) -> Exchange | Listening:
+        """Begin with a request of either era: which one, each message says for itself."""
+        if not speaks_modern(request.method, request.params):
+            return self._session.open(request, self._outlet)
+        if request.id in self._modern_running:
+            message = f"The id {request.id!r} belongs to a request that is still running; use another"
+            return self._modern.refused(request, self._outlet, ProtocolError(INVALID_REQUEST, message))
+        conversation = self._modern.open(request, self._outlet)
+        if not conversation.over:
+            self._modern_running[request.id] = conversation
+        return conversation
+
+    def _cancel_modern(self, notification: Notification) -> None:
+        if notification.method == CANCELLED and isinstance(notification.params, Mapping):
+            id = notification.params.get("requestId")
+            conversation = self._modern_running.get(id) if is_id(id) else None
+            if conversation is not None:
+                conversation.cancel("The client cancelled the call")
+
     async def _tell(self, invalid: Invalid) -> None:
         if not self._session.spoiled(invalid):
             await self._say(invalid.reply())
 
-    async def _carry(self, exchange: Exchange) -> None:
+    async def _carry(self, exchange: Exchange | Listening) -> None:
         try:
             await exchange.run(self._readiness)
             await self._say(exchange.finish())
         finally:
             exchange.finish()
+            if self._modern_running.get(exchange.request.id) is exchange:
+                del self._modern_running[exchange.request.id]
             self._exchanges -= 1
             if not self._exchanges:
                 self._idle.set()

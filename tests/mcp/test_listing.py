@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tesseron_py.jsontext import encode
 from tesseron_py.mcp.listing import (
-    has_structure,
     only_page,
     prompt_list,
     resource_list,
     server_info,
     template_list,
+    structure,
     tool_list,
 )
 from tesseron_py.mcp.messages import ProtocolError
@@ -29,7 +29,9 @@ OBJECT: dict[str, Any] = {"type": "object"}
 
 def listed(**members: Any) -> dict[str, Any]:
     """The entry of one tool."""
-    [entry] = tool_list([Tool(**{"name": "t", "description": "A tool", "input_schema": OBJECT, **members})])
+    [entry] = tool_list(
+        [Tool(**{"name": "t", "description": "A tool", "input_schema": OBJECT, **members})], "2025-11-25"
+    )
     return entry
 
 
@@ -69,7 +71,7 @@ def test_every_tool_has_a_description() -> None:
 @pytest.mark.parametrize("schema", [None, [], "x", {"type": "string"}, {"type": ["object", "null"]}, {"type": 5}])
 def test_a_root_that_is_no_object_becomes_one(schema: Any) -> None:
     assert listed(input_schema=schema)["inputSchema"] == OBJECT
-    assert not has_structure(Tool("t", "", OBJECT, output_schema=schema))
+    assert structure(Tool("t", "", OBJECT, output_schema=schema), "2025-11-25") == "none"
     assert "outputSchema" not in listed(output_schema=schema)
 
 
@@ -127,7 +129,7 @@ def test_field_7_a_schema_without_end_leaves_the_tool_with_any_object(caplog: py
         deep_value = {"type": "object", "default": deep_value}
     for schema in (endless, deep_value):
         with caplog.at_level(logging.WARNING):
-            entries = tool_list([Tool("bad", "", schema), Tool("good", "", OBJECT)])
+            entries = tool_list([Tool("bad", "", schema), Tool("good", "", OBJECT)], "2025-11-25")
         assert [entry["name"] for entry in entries] == ["bad", "good"]
         assert entries[0]["inputSchema"] == OBJECT
         assert "'bad' is listed as taking any object" in caplog.text
@@ -135,22 +137,22 @@ def test_field_7_a_schema_without_end_leaves_the_tool_with_any_object(caplog: py
 
 @pytest.mark.parametrize("name", ["a.b", "New Tool", "", "x" * 65, "näme", "a\n"])
 def test_field_26_a_bad_name_is_left_out_and_the_rest_stays(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    entries = tool_list([Tool("one", "", OBJECT), Tool(name, "", OBJECT), Tool("two", "", OBJECT)])
+    entries = tool_list([Tool("one", "", OBJECT), Tool(name, "", OBJECT), Tool("two", "", OBJECT)], "2025-11-25")
     assert [entry["name"] for entry in entries] == ["one", "two"]
     assert f"The tool {name!r} is left out of the list" in caplog.text
 
 
 def test_of_two_with_one_name_the_first_is_listed() -> None:
-    entries = tool_list([Tool("t", "first", OBJECT), Tool("t", "second", OBJECT)])
+    entries = tool_list([Tool("t", "first", OBJECT), Tool("t", "second", OBJECT)], "2025-11-25")
     assert [entry["description"] for entry in entries] == ["first"]
 
 
 def test_an_entry_that_cannot_be_encoded_is_left_out() -> None:
-    assert tool_list([Tool("t", "", OBJECT, meta={"x": object()})]) == []
+    assert tool_list([Tool("t", "", OBJECT, meta={"x": object()})], "2025-11-25") == []
     deep: dict[str, Any] = {"type": "object"}
     for _ in range(200):
         deep = {"type": "object", "properties": {"a": deep}}
-    assert tool_list([Tool("t", "", OBJECT, output_schema=deep)]) == []
+    assert tool_list([Tool("t", "", OBJECT, output_schema=deep)], "2025-11-25") == []
 
 
 def test_resources_templates_and_prompts() -> None:
@@ -201,7 +203,7 @@ json_values = st.recursive(
 
 @given(schema=json_values)
 def test_any_schema_at_all_is_listed_as_a_valid_tool(schema: Any) -> None:
-    entries = tool_list([Tool("t", "", schema, output_schema=schema)])
+    entries = tool_list([Tool("t", "", schema, output_schema=schema)], "2025-11-25")
     for version in mcp_schemas.VERSIONS:
         mcp_schemas.validate(version, "ListToolsResult", {"tools": entries})
     assert len(entries) == 1

@@ -257,13 +257,19 @@ async def test_field_83_an_answer_that_is_too_long_ends_its_question(head: bytes
     await provider.home.aclose()
 
 
-async def test_a_probe_for_the_modern_era_falls_back_on_the_same_pipe() -> None:
+async def test_the_era_is_no_matter_of_the_pipe() -> None:
     async with served(initialize=False) as (client, _):
-        params = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
-        error = (await client.response(await client.start("server/discover", params)))["error"]
-        assert error["code"] == -32601
+        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+        error = (await client.response(await client.start("server/discover", {"_meta": meta})))["error"]
+        assert error["code"] == -32602
+        modern = {"_meta": {**meta, "io.modelcontextprotocol/clientCapabilities": {}}}
+        discovered = (await client.response(await client.start("server/discover", modern)))["result"]
+        assert discovered["supportedVersions"] == ["2026-07-28"]
         assert (await client.initialize("2024-11-05"))["protocolVersion"] == "2024-11-05"
         assert await client.call("echo", {"value": 1}) == 1
+        called = await client.start("tools/call", {"name": "echo", "arguments": {"value": 2}, **modern})
+        assert (await client.response(called))["result"]["resultType"] == "complete"
+        assert await client.call("echo", {"value": 3}) == 3
 
 
 async def test_changes_are_told_in_between() -> None:

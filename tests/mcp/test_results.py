@@ -26,7 +26,7 @@ NEW = "2025-11-25"
 def result(value: Any, *, structured: bool = False, version: str = NEW) -> dict[str, Any]:
     """The result of a tool that ended like this, valid in the version's schema."""
     outcome: Outcome = value if isinstance(value, Failed) else Done(value)
-    made = tool_result(outcome, structured=structured, version=version)
+    made = tool_result(outcome, structure="object" if structured else "none", version=version)
     if version in mcp_schemas.VERSIONS:
         mcp_schemas.validate(version, "CallToolResult", made)
     return made

@@ -1,0 +1,200 @@
+"""One request of the modern era; of a call that asks, one of its legs.
+
+A leg ends with the result, or with what the call asks by now, and the client repeats the request with the answers. What
+is between two legs is `parked.py`'s; which call a leg belongs to, `modern.py` says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ..errors import ErrorCode, TesseronError
+from ..invocation import Failed, Invocation, Outcome, Question, Unavailable, View
+from ..jsontext import encode
+from .envelope import Request, result_text, size_above
+from .exchange import Begin, Exchange, Outlet, Pending
+from .limits import EndpointLimits
+from .messages import INPUT_REQUIRED, MISSING_CAPABILITY, MODERN_VERSION, ProtocolError
+from .notes import Notes
+from .parked import Parked, ParkedCall
+from .prompts import Prompts
+from .provider import Caller
+from .questions import needed_capability, to_request
+from .seal import State
+
+logger = logging.getLogger("tesseron_py.mcp.leg")
+
+QUIET: Final = 0.01
+"""Seconds that a leg waits at most for more questions, so that those asked together go out together."""
+
+_NO_PROMPTS: Final = Prompts(0)
+_NEEDED: Final[Mapping[int, Mapping[str, Any]]] = {
+    ErrorCode.ELICITATION_NOT_AVAILABLE: {"elicitation": {}},
+    ErrorCode.SAMPLING_NOT_AVAILABLE: {"sampling": {}},
+}
+
+
+class Leg(Exchange):
+    """One request; see `Exchange` for what is not here.
+
+    Args:
+        decorate: Adds to a result what every result of this request has.
+        parked: Where its call is kept once it has asked.
+        seal: Makes the `requestState` that leads to it.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        outlet: Outlet,
+        begin: Begin,
+        *,
+        caller: Caller | None,
+        notes: Notes,
+        limits: EndpointLimits,
+        decorate: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        parked: Parked,
+        seal: Callable[[State], str],
+    ) -> None:
+        super().__init__(
+            request,
+            outlet,
+            begin,
+            caller=caller,
+            version=MODERN_VERSION,
+            prompts=_NO_PROMPTS,
+            notes=notes,
+            limits=limits,
+        )
+        self._decorate = decorate
+        self._parked = parked
+        self._seal = seal
+
+    def overlook(self, invocation: Invocation) -> None:
+        """What the call has told until now was told to nobody, and is not told to this leg either."""
+        self._seen = invocation.last_note
+
+    def abort(self, error: ProtocolError) -> None:
+        """The server ends it: the call is given up, and the client hears why."""
+        if self._cancelled or self._finished:
+            return
+        self.refuse(error)
+        if self._share is not None:
+            self._share.give_up(error.message)
+        if self._waits is not None:
+            self._waits.cancel()
+
+    async def settle(self) -> None:
+        await super().settle()
+        if self._pending is None or self.over or self._unsent:
+            return
+        invocation = self._pending.invocation
+        view = invocation.view()
+        if view.open and view.outcome is None:
+            try:
+                await self._attend(invocation, view)
+            except ProtocolError as error:
+                self.refuse(error)
+
+    async def _attend(self, invocation: Invocation, view: View) -> bool:
+        """Make what is asked the response, as soon as it is quiet."""
+        if not view.open or view.outcome is not None:
+            return False
+        view = await _quiet(invocation, view)
+        pending, share = self._pending, self._share
+        if not view.open or view.outcome is not None or self._cancelled or pending is None or share is None:
+            return False
+        try:
+            call = self._parked.park(pending)
+        except TesseronError as error:
+            invocation.cancel(error.message)
+            self._text = self._response(pending, Failed(error))
+            return True
+        requests = self._requests(call, view.open)
+        if not requests:
+            return False
+        text = self._asking(call, requests)
+        if text is None:
+            return False
+        self._text = text
+        share.leave()
+        return True
+
+    def _requests(self, call: ParkedCall, questions: tuple[Question, ...]) -> dict[str, Any]:
+        """The `inputRequests`. A new question that this client cannot put is answered so at once.
+
+        Raises:
+            ProtocolError: It was put before, by a leg that could; this leg cannot go on with the call.
+        """
+        requests: dict[str, Any] = {}
+        for question in questions:
+            asked = to_request(question.body, self.version, self.caller.capabilities)
+            if not isinstance(asked, Unavailable):
+                method, params = asked
+                requests[call.key(question)] = {"method": method, "params": params or {}}
+            elif call.was_put(question):
+                assert self._share is not None
+                self._share.leave()
+                raise _missing(asked.reason, needed_capability(question.body))
+            else:
+                call.invocation.answer(question.id, asked)
+        return requests
+
+    def _asking(self, call: ParkedCall, requests: dict[str, Any]) -> str | None:
+        """The text of the result that asks; `None` when a question could not be sent, and was answered so."""
+        state = self._seal(State(call.id, call.asked))
+        result = {"resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": state}
+        try:
+            text = result_text(self.request.id, self._decorate(result))
+            size = size_above(text, self._outlet.room)
+            if size is None:
+                return text
+            problem = f"with it the questions are {size} bytes long, and this client takes {self._outlet.room}"
+        except ValueError as error:
+            problem = str(error)
+        call.refuse(_worst(requests), Unavailable(f"the question cannot be sent: {problem}"))
+        return None
+
+    def _conclude(self, pending: Pending) -> None:
+        super()._conclude(pending)
+        if self._text is not None:
+            self._parked.weigh(pending, self._text)
+
+    def _response(self, pending: Pending, outcome: Outcome) -> str:
+        if isinstance(outcome, Failed) and outcome.error.code in _NEEDED:
+            return self._fitting(self._error(_missing(outcome.error.message, _NEEDED[outcome.error.code])))
+        return super()._response(pending, outcome)
+
+    def _result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._decorate(result)
+
+
+async def _quiet(invocation: Invocation, view: View) -> View:
+    """The view once a whole pass of the event loop has changed nothing in it, or `QUIET` has passed."""
+    ends = anyio.current_time() + QUIET
+    while True:
+        await checkpoint()
+        now = invocation.view()
+        if now.version == view.version or now.outcome is not None or anyio.current_time() >= ends:
+            return now
+        view = now
+
+
+def _worst(requests: Mapping[str, Any]) -> str:
+    """The key of the question to give up: one that cannot be encoded, else the longest."""
+    sizes: dict[str, int] = {}
+    for key, request in requests.items():
+        try:
+            sizes[key] = len(encode(request))
+        except ValueError:
+            return key
+    return max(sizes, key=lambda key: sizes[key])
+
+
+def _missing(message: str, needed: Mapping[str, Any]) -> ProtocolError:
+    return ProtocolError(MISSING_CAPABILITY, message, {"requiredCapabilities": needed}, status=400)
