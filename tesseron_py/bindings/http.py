@@ -23,10 +23,10 @@ from anyio.lowlevel import checkpoint
 from ..home import Home
 from ..jsontext import decode
 from ..protocol.messages import HELLO, RESUME
+from ..web.loopback import is_loopback_host
 from ..web.sse import MEDIA_TYPE, Event, EventParser, EventTooLarge
 from .channel import Closed, TooLarge, check_size
 from .http_wire import ATTEMPT, CONNECTION, DEFAULT_HTTP_LIMITS, LAST_EVENT, PATH, SEQUENCE, HttpLimits, Signal, number
-from .loopback import is_loopback_host
 
 logger = logging.getLogger("tesseron_py.bindings.http")
 

@@ -8,23 +8,13 @@ from __future__ import annotations
 import os
 import re
 import socket
-from ipaddress import IPv6Address, ip_address
 
 import anyio
 
+from ..web.loopback import is_loopback_host
+
 _AUTHORITY = re.compile(r"(\[[0-9a-fA-F:]+\]|[0-9A-Za-z.-]+)(?::[0-9]*)?")
 _ORIGIN = re.compile(r"https?://(.+)")
-
-
-def is_loopback_host(host: str) -> bool:
-    """Whether `host` is `localhost`, in 127.0.0.0/8, or `::1` (without brackets)."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    return address == IPv6Address("::1") or (address.version == 4 and address.is_loopback)
 
 
 def is_loopback_authority(authority: str) -> bool:

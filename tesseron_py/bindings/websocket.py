@@ -27,9 +27,10 @@ from websockets.typing import Subprotocol
 from websockets.uri import WebSocketURI, parse_uri
 
 from ..protocol.messages import BIND_PREFIX, BIND_SUBPROTOCOL, DEFAULT_FRAME_LIMIT, HANDSHAKE_DEADLINE, SUBPROTOCOL
+from ..web.loopback import is_loopback_host
 from .channel import Closed, Gate, Offer, OpenGate, Refusal, Refuse, check_size
 from .duplex import STALL, Duplex
-from .loopback import bind, connect, is_loopback_authority, is_loopback_host, is_loopback_origin
+from .loopback import bind, connect, is_loopback_authority, is_loopback_origin
 from .reception import Reception
 
 logger = logging.getLogger("tesseron_py.bindings.websocket")

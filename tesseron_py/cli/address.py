@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 
 from .failure import Failure
@@ -31,16 +30,6 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise ValueError(f"a port is 0 to 65535, not {number}")
     return number
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int) -> socket.socket:

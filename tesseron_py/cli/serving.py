@@ -123,13 +123,14 @@ def serve_http(
         import uvicorn
     except ModuleNotFoundError as error:
         raise Failure('--http needs an HTTP server; install it: pip install "tesseron-py[serve]"') from error
-    from .address import is_loopback, listen, parse
+    from ..web.loopback import is_loopback_host
+    from .address import listen, parse
 
     host, port = parse(options.http)
     token = options.token or os.environ.get("TESSERON_TOKEN") or None
-    if token is None and not is_loopback(host):
+    if token is None and not is_loopback_host(host):
         raise Failure(f"{host} can be reached from elsewhere, so a token is needed: --token, or $TESSERON_TOKEN", 2)
-    hosts: Iterable[str] = [*options.allow_host, *([] if is_loopback(host) else [host])]
+    hosts: Iterable[str] = [*options.allow_host, *([] if is_loopback_host(host) else [host])]
     try:
         endpoint = make(token=token, hosts=hosts, origins=options.allow_origin)
     except ValueError as error:

@@ -7,7 +7,6 @@ server says unasked, where it has such a thing.
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ import httpx
 
 from ..home import Home
 from ..jsontext import decode
+from ..web.loopback import is_loopback_host
 from ..web.sse import EventParser, EventTooLarge
 from .client_errors import ClientError, McpError, NoAnswer, TransportEnded
 from .client_transport import CLOSE_TIMEOUT, MAX_FRAME, NO_HEADERS, Sink
@@ -95,7 +95,7 @@ class HttpTransport:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             # Certificates take long to load and are of no use without TLS; no redirect leads to it (see `_followed`).
             verify=self._url.scheme == "https",
-            trust_env=not _is_loopback(self._url.host),
+            trust_env=not is_loopback_host(self._url.host),
         )
 
     # Requests of ours and what comes back
@@ -359,12 +359,3 @@ def _visible(value: str | None) -> str | None:
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tesseron_py.bindings import loopback
-from tesseron_py.bindings.loopback import is_loopback_authority, is_loopback_host, is_loopback_origin
+from tesseron_py.bindings.loopback import is_loopback_authority, is_loopback_origin
+from tesseron_py.web.loopback import is_loopback_host
 
 from .suite import guard
 
