@@ -283,7 +283,8 @@ class HttpEndpoint:
         self, message: Request | Notification, headers: RequestHeaders, receive: Receive, reply: Reply
     ) -> None:
         if isinstance(message, Notification):
-            version = (headers.get(_VERSION) or MODERN_VERSION.encode()).decode("latin-1")
+            value = headers.get(_VERSION)
+            version = MODERN_VERSION if value is None else value.decode("latin-1")
             if version != MODERN_VERSION:
                 raise _Refused(400, f"MCP {version} is not served; {MODERN_VERSION} is", code=UNSUPPORTED_VERSION)
             await reply.whole(202)  # there is none that says anything: closing a response is what cancels
