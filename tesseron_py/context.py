@@ -527,17 +527,22 @@ def _form(schema: Any, json_schema: Mapping[str, Any] | None) -> AnswerForm:
 def _read_reply(reply: object) -> tuple[str, Any]:
     """The action and the value of a reply; an action that is none of the three is no answer (Tesseron 1.2 §5)."""
     if not isinstance(reply, dict):
-        raise MalformedAnswer("The answer is not an object", {"answer": reply})
+        raise _malformed("The answer is not an object", reply)
     action, value = reply.get("action"), reply.get("value")
     if action in ("decline", "cancel"):
         return str(action), None
     if action != "accept":
-        raise MalformedAnswer(
-            f'The answer\'s action is {action!r}, not "accept", "decline" or "cancel"', {"answer": reply}
-        )
+        shown = repr(action) if action is None or (isinstance(action, str) and len(action) <= 40) else "something else"
+        raise _malformed(f'The answer\'s action is {shown}, not "accept", "decline" or "cancel"', reply)
     if value is not None and not isinstance(value, dict):
-        raise MalformedAnswer("The answer's value is not an object", {"answer": reply})
+        raise _malformed("The answer's value is not an object", reply)
     return "accept", value if value is not None else {}
+
+
+def _malformed(message: str, reply: object) -> MalformedAnswer:
+    error = MalformedAnswer(message)
+    error.answer = reply  # not its data, which would go to the agent
+    return error
 
 
 # The running action, from anywhere below it -----------------------------------------------------------------------

@@ -143,6 +143,9 @@ class InvalidAnswer(ActionError):
 class MalformedAnswer(ActionError):
     """The answer is none: an unknown `action`, or content that is not an object (-32005). Never a yes."""
 
+    answer: Any = None
+    """What came in place of one, for the author; it stays with the app, since a person may have typed it."""
+
 
 class InvalidSchema(_Fixed):
     """A schema outside what a person can be asked for, naming the field; raised before anything is sent (-32602)."""

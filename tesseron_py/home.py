@@ -83,10 +83,11 @@ class Task:
                 if self._cancelled:
                     self._scope.cancel()
                 await self.coroutine
-        except anyio.get_cancelled_exc_class():
+        except (anyio.get_cancelled_exc_class(), GeneratorExit):
             pass  # the loop has ended, or the coroutine raised it by itself
-        except (Exception, SystemExit):
-            logger.exception("A background task of tesseron-py failed: %s", self.name)
+        except BaseException as error:  # an exit or another library's cancellation is no reason to end the event loop
+            if not isinstance(error, BaseExceptionGroup) or error.split(anyio.get_cancelled_exc_class())[1] is not None:
+                logger.exception("A background task of tesseron-py failed: %s", self.name)
         finally:
             ended(self)
 

@@ -31,6 +31,23 @@ async def test_tasks_run_until_the_home_is_closed() -> None:
     assert home.running == 0
 
 
+async def test_whatever_a_task_raises_ends_that_task_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def leave(error: BaseException) -> None:
+        raise error
+
+    errors = [ValueError(), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()]
+    errors.append(BaseExceptionGroup("several", [KeyboardInterrupt()]))
+    async with Home() as home:
+        for error in errors:
+            home.start(leave, error, name=f"raises {error!r}")
+        other = home.start(anyio.sleep_forever)
+        await anyio.wait_all_tasks_blocked()
+        assert home.running == 1
+        other.cancel()
+    for name in ("ValueError()", "SystemExit(1)", "KeyboardInterrupt()", "ExceptionGroup('several', [KeyboardInt"):
+        assert name in caplog.text
+
+
 async def test_field_88_it_is_opened_used_and_closed_from_different_tasks() -> None:
     home = Home()
     done = anyio.Event()

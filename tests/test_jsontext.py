@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import date
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -127,3 +129,40 @@ def test_decoding_raises_value_error_or_nothing(text: str | bytes) -> None:
         decode(text)
     except ValueError:
         pass
+
+
+def test_what_comes_in_may_nest_as_deep_as_what_goes_out_and_no_deeper() -> None:
+    for open, inner, close in (("[", "1", "]"), ('{"a":', "1", "}"), ('[{"a":', "[]", "}]")):
+        levels = open.count("[") + open.count("{")
+        for deep in range(MAX_NESTING // levels - 8, MAX_NESTING // levels + 20):
+            text = open * deep + inner + close * deep
+            depth = deep * levels + (inner == "[]")
+            for came in (text, text.encode()):
+                if depth <= MAX_NESTING:
+                    assert encode(decode(came)) == text
+                else:
+                    with pytest.raises(ValueError, match=r"deeper|recursion"):
+                        decode(came)
+
+
+@pytest.mark.parametrize("tail", ["],[", "1],[2", "1,2", "", "]", "[", "],[" * 10, "]" * 10 + "[" * 10])
+def test_text_with_many_brackets_is_json_to_the_letter(tail: str) -> None:
+    many = json.dumps([[]] * MAX_NESTING)
+    assert decode(many) == [[]] * MAX_NESTING
+    for text in (many + tail, tail + many) if tail else ("[" * 400 + " ",):
+        with pytest.raises(ValueError, match=r"line 1|column"):
+            decode(text)
+        with pytest.raises(ValueError, match=r"line 1|column"):
+            decode(text.encode())
+
+
+def broken(error: BaseException) -> Iterator[Any]:
+    yield "\ud800"
+    raise error
+
+
+@pytest.mark.parametrize("error", [KeyError("k"), SystemExit(1), KeyboardInterrupt(), RecursionError(), RuntimeError()])
+def test_whatever_encoding_runs_into_is_a_value_error(error: BaseException) -> None:
+    for value in ({("a", "\ud800"): 1}, [broken(error)], ["\ud800", broken(error)], {"a": {"\ud800": object()}}):
+        with pytest.raises(ValueError, match=r".+"):
+            encode(value)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
+from ..bindings.channel import TooLarge
 from ..content import blocks_of
 from ..context import Bridge, Context, SyncContext, running
 from ..errors import (
@@ -252,15 +253,29 @@ def error_of(what: str, problem: BaseException, *, masked: bool) -> TesseronErro
     while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
         problem = problem.exceptions[0]
     if isinstance(problem, TesseronError):
-        return problem
+        if isinstance(problem.message, str):
+            return problem
+        return TesseronError(problem.code, _text(problem.message), problem.data)
     if masked:
         reference = secrets.token_hex(4)
         logger.error("%s failed (reference %s)", what, reference, exc_info=problem)
         return ActionError(f"It failed; the app's log has the details under reference {reference}")
     logger.error("%s failed", what, exc_info=problem)
-    return ActionError(str(problem) or type(problem).__name__)
+    return ActionError(_text(problem) or type(problem).__name__)
 
 
-def unencodable(what: str, problem: Exception) -> TesseronError:
-    """The error of something that cannot go on the wire."""
-    return ActionError(f"{what} cannot go on the wire: {problem}")
+def unencodable(what: str, problem: ValueError, *, masked: bool) -> TesseronError:
+    """The error of something that cannot go on the wire; the log has what `masked` keeps from it."""
+    if isinstance(problem, TooLarge):
+        return ActionError(f"{what} cannot go on the wire: {problem}")
+    error = error_of(f"{what} cannot go on the wire, and that", problem, masked=masked)
+    return ActionError(f"{what} cannot go on the wire: {error.message}")
+
+
+def _text(said: object) -> str:
+    """What an author's exception says of itself, as far as it can."""
+    try:
+        text = str(said)
+    except Exception:
+        return type(said).__name__
+    return text

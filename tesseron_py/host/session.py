@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import anyio
+import anyio.lowlevel
 
 from ..bindings.channel import Channel, Closed, TooLarge, check_size
 from ..errors import (
     ActionCancelled,
+    ActionError,
     ActionTimeout,
     InvalidParams,
     InvalidRequest,
@@ -26,6 +28,7 @@ from ..errors import (
     TesseronError,
     TransportClosed,
 )
+from ..jsontext import encode
 from ..protocol.jsonrpc import Call, Notification, Peer, Rejected, Request, Settled
 from ..protocol.messages import (
     ACTIONS_CHANGED,
@@ -58,6 +61,9 @@ if TYPE_CHECKING:
     from .pairing import Pair
 
 logger = logging.getLogger("tesseron_py.host")
+
+MAX_UNSENT_REPLIES = 256
+"""How many replies may wait for a gateway that reads slowly; then no further request is read."""
 
 
 class App(Protocol):
@@ -135,6 +141,8 @@ class Session:
         self._ended = anyio.Event()
         self._reads: set[anyio.CancelScope] = set()
         self._subscriptions = Subscriptions(self, app.limits.closing)
+        self._unsent = 0
+        self._sent: anyio.Event | None = None
         self._changed: set[str] = set()
         self._telling = False
         self.session_id: str | None = None
@@ -196,8 +204,12 @@ class Session:
         await self._channel.aclose()
 
     async def settled(self) -> None:
-        """Wait until the connection has ended and every handler has returned, `def` ones in their threads included."""
+        """Wait until the connection has ended, subscriptions are cleaned up and every handler has returned.
+
+        Those that run in threads are included.
+        """
         await self._ended.wait()
+        await self._subscriptions.settled()
         while self._handlers:
             self._settled = anyio.Event()
             await self._settled.wait()
@@ -295,6 +307,10 @@ class Session:
     async def _receive(self, text: str) -> None:
         match self._peer.receive(text):
             case Request() as request:
+                # A gateway that does not read its answers has no more questions read.
+                while self._unsent >= MAX_UNSENT_REPLIES:
+                    self._sent = anyio.Event()
+                    await self._sent.wait()
                 if self._waiting is None:
                     self._serve(request)
                 elif len(self._waiting) < MAX_QUEUED_BEFORE_WELCOME:
@@ -384,7 +400,11 @@ class Session:
             self._reads.add(scope)
             try:
                 result["value"] = await self.run_author_function(resource.read_value)
-            except Exception as problem:
+            except anyio.get_cancelled_exc_class():
+                if scope.cancel_called or not self.home.is_open:
+                    raise
+                error = ActionError(f"The read of {resource.name!r} cancelled itself")
+            except BaseException as problem:  # an exit of the author's own is its error, and ends nothing else
                 error = self.error_of(f"The read of {resource.name!r}", problem)
             finally:
                 self._reads.discard(scope)
@@ -428,28 +448,45 @@ class Session:
     async def _send(self, text: str) -> None:
         await self._channel.send(text)
 
+    async def _send_reply(self, text: str) -> None:
+        self._unsent += 1
+        try:
+            await self._send(text)
+        finally:
+            self._unsent -= 1
+            if self._sent is not None:
+                self._sent.set()
+
     async def answer(self, request: Request, result: Any) -> TesseronError | None:
         """Answer a request. What cannot go out is returned as the error to answer with instead."""
         try:
             text = self._peer.answer(request, result)
             if text is not None:
-                await self._send(text)
-        except TooLarge as problem:
-            request.answered = False
-            return unencodable("The output", problem)
+                await self._send_reply(text)
         except ValueError as problem:
-            return unencodable("The output", problem)
+            if isinstance(problem, TooLarge):
+                request.answered = False
+            return self._unencodable("The output", problem)
         except Closed:
             pass
         return None
 
+    def _unencodable(self, what: str, problem: ValueError) -> TesseronError:
+        return unencodable(what, problem, masked=self._app.mask_errors)
+
     async def refuse(self, request: Request, error: TesseronError) -> None:
         """Answer a request with an error."""
+        if error.data is not None and self._app.mask_errors:
+            try:
+                encode(error.data)
+            except ValueError as problem:
+                unsent = self._unencodable("Its data", problem)
+                error = TesseronError(error.code, f"{error.message} ({unsent.message})")
         text = self._peer.refuse(request, error)
         if text is None:
             return
         try:
-            await self._send(text)
+            await self._send_reply(text)
         except TooLarge:
             request.answered = False
             await self.refuse(request, TesseronError(error.code, error.message[:500]))
@@ -512,7 +549,7 @@ class Session:
         try:
             call = self._peer.request(method, params)
         except ValueError as problem:
-            raise unencodable(f"The params of {method}", problem) from problem
+            raise self._unencodable(f"The params of {method}", problem) from problem
         done = anyio.Event()
         call.on_settled = done.set
         try:
@@ -521,7 +558,7 @@ class Session:
                 await done.wait()
         except TooLarge as problem:
             self._peer.forget(call)
-            raise unencodable(f"The params of {method}", problem) from problem
+            raise self._unencodable(f"The params of {method}", problem) from problem
         except Closed as closed:
             self._peer.forget(call)
             raise TransportClosed("The connection to the gateway is closed") from closed
@@ -561,8 +598,9 @@ class Session:
     async def run_author_function(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Call a function of the author's: an `async def` here, a `def` in a worker thread."""
         if is_async(fn):
-            return await fn(*args)
-        value = await self.workers.run(lambda _: fn(*args), name=getattr(fn, "__qualname__", repr(fn)))
+            value = fn(*args)
+        else:
+            value = await self.workers.run(lambda _: fn(*args), name=getattr(fn, "__qualname__", repr(fn)))
         return await value if inspect.isawaitable(value) else value
 
     def error_of(self, what: str, problem: BaseException) -> TesseronError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..errors import InvalidParams, TesseronError
+from ..errors import ActionError, InvalidParams, TesseronError
 from ..protocol.messages import UPDATED
 from ..workers import loop_caller
 
@@ -65,6 +65,8 @@ class Subscriptions:
         self._grace = grace
         self._open: dict[str, Subscription] = {}
         self._pumping = False
+        self._cleaning = 0
+        self._cleaned = anyio.Event()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -87,10 +89,16 @@ class Subscriptions:
         if source is not None:
             try:
                 subscription.clean_up = await self._session.run_author_function(source, subscription.offer)
-            except Exception as problem:
+            except anyio.get_cancelled_exc_class():
                 self._drop(subscription)
-                error = self._session.error_of(f"The subscription to {subscription.resource.name!r}", problem)
+                if not self._session.home.is_open:
+                    raise
+                error = ActionError(f"The subscription to {subscription.resource.name!r} cancelled itself")
                 return await self._session.refuse(request, error)
+            except BaseException as problem:  # an exit of the author's own is its error, and ends nothing else
+                self._drop(subscription)
+                what = f"The subscription to {subscription.resource.name!r}"
+                return await self._session.refuse(request, self._session.error_of(what, problem))
         await self._session.answer(request, None)
         subscription.acknowledged = True
         if subscription.ended:  # while its source was starting
@@ -104,7 +112,7 @@ class Subscriptions:
         subscription = self._open.get(id)
         if subscription is not None:
             self._drop(subscription)
-            self._session.home.start(self._clean_up, subscription, name="clean-up of a subscription")
+            self._clean_up_soon(subscription)
 
     def end_removed(self, resources: dict[str, Resource]) -> None:
         """End those whose resource is not among `resources` any more."""
@@ -113,12 +121,35 @@ class Subscriptions:
                 self.end(subscription.id)
 
     async def aclose(self) -> None:
-        """End all, and wait for their clean-ups."""
+        """End all. Their clean-ups go on in the session's home, all at once; see `settled`."""
         subscriptions = list(self._open.values())
         for subscription in subscriptions:
             self._drop(subscription)
-        for subscription in subscriptions:
+        if self._session.home.is_open:
+            for subscription in subscriptions:
+                self._clean_up_soon(subscription)
+            return
+        async with anyio.create_task_group() as group:  # nothing can be started in a home that closes
+            for subscription in subscriptions:
+                group.start_soon(self._clean_up, subscription)
+
+    async def settled(self) -> None:
+        """Wait until all that have ended are cleaned up."""
+        while self._cleaning:
+            self._cleaned = anyio.Event()
+            await self._cleaned.wait()
+
+    def _clean_up_soon(self, subscription: Subscription) -> None:
+        self._cleaning += 1
+        self._session.home.start(self._clean_up_counted, subscription, name="clean-up of a subscription")
+
+    async def _clean_up_counted(self, subscription: Subscription) -> None:
+        try:
             await self._clean_up(subscription)
+        finally:
+            self._cleaning -= 1
+            if not self._cleaning:
+                self._cleaned.set()
 
     def _drop(self, subscription: Subscription) -> None:
         subscription.ended = True
@@ -137,7 +168,11 @@ class Subscriptions:
                     await self._session.run_author_function(clean_up)
                 elif inspect.isawaitable(clean_up):
                     await clean_up
-        except Exception:
+        except anyio.get_cancelled_exc_class():
+            if not self._session.home.is_open:
+                raise
+            logger.error("The clean-up of a subscription to %r cancelled itself", subscription.resource.name)
+        except BaseException:  # an exit of the author's own ends nothing else
             logger.exception("The clean-up of a subscription to %r failed", subscription.resource.name)
 
     def update_text(self, subscription: Subscription, value: Any) -> str | None:

@@ -107,6 +107,27 @@ NOT_TRUE = [
 ]
 
 
+async def test_what_came_in_place_of_an_answer_stays_with_the_app() -> None:
+    app, kept = Tesseron("shop"), []
+
+    @app.action
+    async def elicits(ctx: Context) -> None:
+        try:
+            await ctx.elicit("Password?")
+        except MalformedAnswer as error:
+            kept.append(error.answer)
+            raise
+
+    async with serving(app) as gateway:
+        for reply in ({"action": "accept", "value": "hunter2"}, {"action": ["hunter2"]}, "hunter2"):
+            await gateway.invoke("elicits")
+            await gateway.send(id=(await gateway.recv())["id"], result=reply)
+            answer = await gateway.recv()
+            assert answer["error"]["code"] == -32005
+            assert "hunter2" not in str(answer)
+            assert kept[-1] == reply
+
+
 @pytest.mark.parametrize("answer", NOT_TRUE)
 async def test_fields_28_36_37_49_only_a_clear_accept_confirms(answer: dict[str, Any]) -> None:
     async with serving(asking(do_confirm)) as gateway:

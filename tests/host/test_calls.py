@@ -14,13 +14,15 @@ from uuid import UUID
 
 import anyio
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_serializer
 
 from tesseron_py.actions import action
 from tesseron_py.app import Tesseron
+from tesseron_py.bindings.memory import CAPACITY
 from tesseron_py.content import Image, Text
 from tesseron_py.context import Context, SyncContext
 from tesseron_py.errors import ActionCancelled, ActionError, RegistrationError, TesseronError
+from tesseron_py.host.session import MAX_UNSENT_REPLIES
 from tesseron_py.workers import Workers
 
 from .fake_gateway import connected, serving
@@ -871,3 +873,135 @@ async def test_the_time_of_a_def_handler_begins_when_it_has_a_thread() -> None:
         assert error_of(await gateway.call("stuck"))[0] == -32002
         assert error_of(await gateway.call("quick"))[0] == -32002
         go_on.set()
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("it says nothing")
+
+
+async def test_whatever_an_action_raises_or_returns_is_answered_once() -> None:
+    app = Tesseron("shop")
+
+    def breaks() -> Any:
+        yield 1
+        raise KeyboardInterrupt
+
+    outputs: dict[str, Any] = {"keys": {("a", "\ud800"): 1}, "breaks": ["\ud800", breaks()], "object": object()}
+    errors = {
+        "wordless": Wordless(),
+        "number": ActionError(5),  # type: ignore[arg-type]
+        "data": ActionError("why", {("a", "\ud800"): 1}),
+        "wordless_message": ActionError(Wordless()),  # type: ignore[arg-type]
+    }
+
+    @app.action
+    async def put_out(name: str) -> Any:
+        return outputs[name]
+
+    @app.action
+    async def fail(name: str) -> None:
+        raise errors[name]
+
+    async with serving(app) as gateway:
+        for name in outputs:
+            code, message, _ = error_of(await gateway.call("put_out", {"name": name}))
+            assert (code, message.startswith("The output cannot go on the wire")) == (-32005, True)
+        for name, says in {
+            "wordless": "Wordless",
+            "number": "5",
+            "data": "why",
+            "wordless_message": "Wordless",
+        }.items():
+            code, message, _ = error_of(await gateway.call("fail", {"name": name}))
+            assert (code, says in message) == (-32005, True)
+        await gateway.nothing_comes()
+
+
+async def test_masked_errors_keep_what_serializers_say_from_the_wire(caplog: pytest.LogCaptureFixture) -> None:
+    class Secretive(BaseModel):
+        a: int = 1
+
+        @field_serializer("a")
+        def write(self, value: int) -> int:
+            raise ValueError("/secret/path")
+
+    app = Tesseron("shop", mask_errors=True)
+
+    @app.action
+    async def put_out() -> Secretive:
+        return Secretive()
+
+    @app.action("strict").strict_output().handler
+    async def strict() -> Secretive:
+        return Secretive()
+
+    @app.action
+    async def fail() -> None:
+        raise ActionError("Cart is locked", Secretive())
+
+    @app.action
+    async def huge() -> str:
+        return "x" * 9_000_000
+
+    app.resource("secret").read(Secretive)
+    async with serving(app) as gateway:
+        answers = [await gateway.call(name) for name in ("put_out", "strict", "fail")]
+        await gateway.send(id=1, method="resources/read", params={"name": "secret"})
+        answers.append(await gateway.recv())
+        for answer in answers:
+            text = json.dumps(answer)
+            assert "/secret/path" not in text
+            reference = answer["error"]["message"].rstrip(")")[-8:]
+            assert f"(reference {reference})" in caplog.text
+        assert caplog.text.count("/secret/path") >= len(answers)
+        assert answers[2]["error"]["message"].startswith("Cart is locked (")
+        assert "a frame may be" in error_of(await gateway.call("huge"))[1]  # this is ours to say
+
+
+async def test_a_gateway_that_does_not_read_its_answers_has_no_more_requests_read() -> None:
+    app = Tesseron("shop")
+    async with serving(app) as gateway:
+        flood = 20 * MAX_UNSENT_REPLIES
+        sent = 0
+
+        async def send() -> None:
+            nonlocal sent
+            for number in range(flood):
+                await gateway.send(id=number, method="nobody/knows")
+                sent += 1
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(send)
+            await anyio.wait_all_tasks_blocked()
+            # What the pipe holds in each direction, what waits for room in it, and what is being read.
+            assert sent <= 2 * CAPACITY + MAX_UNSENT_REPLIES + CAPACITY
+            answered = {(await gateway.recv())["id"] for _ in range(flood)}
+        assert answered == set(range(flood))
+        await gateway.nothing_comes()
+
+
+async def test_what_wraps_an_async_def_may_return_a_plain_value() -> None:
+    app = Tesseron("shop")
+
+    def shortcut(fn: Any) -> Any:
+        @functools.wraps(fn)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return 42
+
+        return wrapper
+
+    @app.action
+    @shortcut
+    async def count() -> int:
+        return 1
+
+    @shortcut
+    async def read() -> int:
+        return 1
+
+    app.resource("count").read(read)
+    async with serving(app) as gateway:
+        assert output_of(await gateway.call("count")) == 42
+        await gateway.send(id=1, method="resources/read", params={"name": "count"})
+        assert (await gateway.recv())["result"] == {"value": 42}

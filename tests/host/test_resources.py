@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
 
 from tesseron_py.app import Tesseron
+from tesseron_py.bindings.memory import pair
 from tesseron_py.errors import ActionError, RegistrationError
+from tesseron_py.home import Home
+from tesseron_py.host.session import Session
 
 from .fake_gateway import FakeGateway, serving
 
@@ -281,3 +286,144 @@ async def test_a_read_function_becomes_a_resource_by_a_decorator() -> None:
     assert balance() == 7
     assert await entries() == ["a"]
     assert app.resource(name="named").read(lambda: 0).name == "named"
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("it says nothing")
+
+
+Speechless = type("Speechless", (Exception,), {"__str__": lambda self: 5})
+
+
+HARSH: list[BaseException] = [
+    SystemExit(3),
+    KeyboardInterrupt(),
+    asyncio.CancelledError(),
+    Wordless(),
+    Speechless(),
+    BaseExceptionGroup("several", [KeyboardInterrupt()]),
+]
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+@pytest.mark.parametrize("error", HARSH, ids=lambda error: type(error).__name__)
+async def test_whatever_a_read_or_a_source_raises_is_answered_once(error: BaseException, kind: str) -> None:
+    app = Tesseron("shop")
+
+    async def fails(*emit: object) -> Any:
+        raise error
+
+    def fails_too(*emit: object) -> Any:
+        raise error
+
+    harsh = fails if kind == "async" else fails_too
+    app.resource("harsh").read(harsh)
+    app.resource("source").read(lambda: 1).subscribe(harsh)
+    async with serving(app) as gateway:
+        await gateway.send(id=1, method="resources/read", params={"name": "harsh"})
+        answer = await gateway.recv()
+        assert (answer["id"], answer["error"]["code"]) == (1, -32005)
+        assert (await subscribe(gateway, "source"))["error"]["code"] == -32005
+        assert (await subscribe(gateway, "source"))["error"]["code"] == -32005  # the id is free again
+        await gateway.nothing_comes()
+
+
+async def test_a_read_that_awaits_a_task_it_cancelled_is_answered(anyio_backend: str) -> None:
+    if anyio_backend != "asyncio":
+        return  # trio has no tasks to await
+    app = Tesseron("shop")
+
+    async def read() -> None:
+        task = asyncio.ensure_future(asyncio.sleep(5))
+        task.cancel()
+        await task
+
+    app.resource("self").read(read)
+    async with serving(app) as gateway:
+        await gateway.send(id=1, method="resources/read", params={"name": "self"})
+        assert "cancelled itself" in (await gateway.recv())["error"]["message"]
+
+
+async def test_clean_ups_run_at_once_and_a_connection_ends_without_them() -> None:
+    app = Tesseron("shop")
+    running: list[str] = []
+    three, go_on = anyio.Event(), anyio.Event()
+
+    def declare(name: str) -> None:
+        async def source(emit: object) -> Any:
+            async def clean_up() -> None:
+                running.append(name)
+                if len(running) == 3:
+                    three.set()
+                await go_on.wait()
+                running.remove(name)
+
+            return clean_up
+
+        app.resource(name).read(lambda: 1).subscribe(source)
+
+    for name in "abc":
+        declare(name)
+    async with Home() as home:
+        here, there = pair()
+        session, ended = Session(app, there, home), anyio.Event()
+
+        async def run() -> None:
+            await session.run()
+            ended.set()
+
+        home.start(run)
+        gateway = FakeGateway(here)
+        await gateway.welcome()
+        for name in "abc":
+            assert (await subscribe(gateway, name, name))["result"] is None
+        await here.aclose()
+        with anyio.fail_after(5):
+            await ended.wait()
+            await three.wait()
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.settled)
+                await anyio.wait_all_tasks_blocked()
+                assert len(running) == 3
+                go_on.set()
+        assert running == []
+
+
+async def test_a_home_that_closes_still_has_every_subscription_cleaned_up() -> None:
+    app, cleaned = Tesseron("shop"), []
+
+    async def source(emit: object) -> Any:
+        async def clean_up() -> None:
+            await anyio.lowlevel.checkpoint()
+            cleaned.append(1)
+
+        return clean_up
+
+    app.resource("a").read(lambda: 1).subscribe(source)
+    async with Home() as home:
+        here, there = pair()
+        home.start(Session(app, there, home).run)
+        gateway = FakeGateway(here)
+        await gateway.welcome()
+        for id in ("one", "two"):
+            await subscribe(gateway, "a", id)
+    assert cleaned == [1, 1]
+
+
+async def test_a_clean_up_that_raises_an_exit_ends_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    app = Tesseron("shop")
+    app.resource("exits").read(lambda: 1).subscribe(lambda emit: leave(SystemExit(1)))
+    async with serving(app) as gateway:
+        await subscribe(gateway, "exits")
+        assert (await unsubscribe(gateway))["result"] is None
+        await anyio.wait_all_tasks_blocked()
+        assert "SystemExit" in caplog.text
+        await subscribe(gateway, "exits")
+
+
+def leave(error: Any) -> Callable[[], Any]:
+    async def clean_up() -> None:
+        raise error
+
+    return clean_up
