@@ -256,6 +256,11 @@ REPLIES: list[tuple[Reply, dict[str, Any], dict[str, Any]]] = [
     (Accept({"approve": 1}), {"action": "decline"}, {"action": "accept", "value": {"approve": 1}}),
     (Accept({"approve": False}), {"action": "decline"}, {"action": "accept", "value": {"approve": False}}),
     (Accept({}), {"action": "decline"}, {"action": "accept", "value": {}}),
+    (
+        Accept({"n": 0, "s": "", "b": False, "x": None}),
+        {"action": "decline"},
+        {"action": "accept", "value": {"n": 0, "s": "", "b": False, "x": None}},
+    ),
     (Decline(), {"action": "decline"}, {"action": "decline"}),
     (Cancel("dismissed"), {"action": "cancel"}, {"action": "cancel"}),
     (Malformed({"action": "reject"}), {"action": "reject"}, {"action": "reject", "value": None}),
@@ -312,6 +317,22 @@ async def test_an_answer_that_cannot_go_on_the_wire_is_an_error_at_once() -> Non
             assert "cannot be sent to the app" in refused["message"]
             invocation.cancel()
             await app.recv()
+
+
+async def test_field_83_an_answer_above_the_apps_frame_is_an_error_and_the_session_survives() -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway, limit=4000)
+        await app.hello()
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
+        id = (await app.recv())["params"]["invocationId"]
+        for content, hears in (("x" * 5000, "error"), ("x" * 3000, "result")):
+            await app.ask(id, schema=WAREHOUSE)
+            invocation.answer((await question(invocation)).id, Accept({"id": content}))
+            answer = await app.recv()
+            assert hears in answer
+            if hears == "error":
+                assert answer["error"]["code"] == -32603
+                assert "cannot be sent to the app" in answer["error"]["message"]
 
 
 async def test_a_bare_confirm_form_is_confirmed_by_any_accept_and_nothing_else() -> None:
