@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, ov
 from .asking import Accepted, Asking, Cancelled, Declined, Unasked
 from .errors import (
     ActionCancelled,
+    ActionError,
     ElicitationNotAvailable,
     InvalidAnswer,
     MalformedAnswer,
@@ -344,6 +345,8 @@ class Context(_Facts):
             params["maxTokens"] = max_tokens
         reply = await self._line.ask(SAMPLE, params)
         content = reply.get("content") if isinstance(reply, dict) else reply
+        if content is None:
+            raise ActionError("The model's answer has no content")
         return text_of(content) if form is None else form.parse(content)
 
     async def progress(self, percent: float | None = None, message: str | None = None, *, data: Any = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
@@ -53,18 +53,27 @@ class Gate:
         """What the person reads."""
         return "".join(text + ("" if name is None else shown(values.get(name, UNSET))) for text, name in self.parts)
 
-    async def refusal(self, *, strict: bool) -> Any:
-        """What the call gives back when the answer was no.
+    async def refusal(self, call: Callable[[Callable[[], Any]], Awaitable[Any]], *, strict: bool, asked: bool) -> Any:
+        """What the call gives back when there was no yes.
+
+        Args:
+            call: Calls a function of the author's where such functions run.
+            strict: Whether the action's output is checked.
+            asked: Whether the client could ask the person at all.
 
         Raises:
             ActionError: The action is strict and says nothing else.
         """
         if self.on_refusal is UNSET:
             if strict:
-                raise ActionError("The person was asked, and there was no yes", {"cancelled": True})
+                why = "The person was asked, and there was no yes"
+                if not asked:
+                    why = "There was no yes: this agent's client cannot ask the person"
+                raise ActionError(why, {"cancelled": True})
             return {"cancelled": True}
-        value = self.on_refusal() if callable(self.on_refusal) else self.on_refusal
-        return await value if inspect.isawaitable(value) else value
+        if callable(self.on_refusal):
+            return await call(self.on_refusal)
+        return await self.on_refusal if inspect.isawaitable(self.on_refusal) else self.on_refusal
 
     async def opens(self, context: Context, values: Mapping[str, Any]) -> bool:
         """Ask the person; True only on a yes."""

@@ -204,7 +204,8 @@ class RunningCall:
                 f"The action {action.name!r} needs to ask the person, and this agent's client cannot"
             )
         if action.gate is not None and not await action.gate.opens(self._context, bound.values):
-            return self._result(await action.gate.refusal(strict=action.strict))
+            asked, call = self.capabilities.elicitation, self._session.run_author_function
+            return self._result(await action.gate.refusal(call, strict=action.strict, asked=asked))
         self._check_wanted()
         if action.signature.is_async:
             running.set(self._context)

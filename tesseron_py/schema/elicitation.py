@@ -19,6 +19,7 @@ from .caching import cached_by_type
 from .fields import Choices, form_fields, title_of
 from .flat import FlatSchema
 from .generate import form_document, named, reason
+from .handler import is_function
 from .inline import inline_schema
 from .issues import Issue, Mismatch, kind
 from .references import References
@@ -115,6 +116,10 @@ def _form(schema_type: Any) -> AnswerForm:
         raise InvalidSchema(
             f"{schema_type!r} is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema goes into"
             " json_schema="
+        )
+    if is_function(schema_type):
+        raise InvalidSchema(
+            f"{named(schema_type)} is a function, no type to ask for; it would be called with an answer"
         )
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(schema_type)

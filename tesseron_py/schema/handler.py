@@ -74,6 +74,8 @@ def read(fn: Callable[..., Any]) -> Handler:
     where = place_of(fn)
     if any(inspect.isasyncgenfunction(layer) for layer in layers):
         raise RegistrationError(f"{where}: an async generator gives no output; return a list, or report with progress")
+    if any(inspect.isgeneratorfunction(layer) for layer in _layers(fn, wrapped=False)):
+        raise RegistrationError(f"{where}: a generator gives no output; return a list, or report with progress")
     signature = _signature(fn, where)
     namespaces = _namespaces(innermost)
     bound = {name for layer in layers if isinstance(layer, functools.partial) for name in layer.keywords}
@@ -115,6 +117,11 @@ def is_async(fn: Callable[..., Any]) -> bool:
     return any(inspect.iscoroutinefunction(layer) for layer in _layers(fn))
 
 
+def is_function(value: object) -> bool:
+    """Whether `value` is a function where a type is meant: pydantic takes one, and calls it with what it validates."""
+    return inspect.isroutine(value) or isinstance(value, functools.partial)
+
+
 def place_of(fn: Callable[..., Any]) -> str:
     """The function and where it stands: `remove (app.py:12)`."""
     innermost = _layers(fn)[-1]
@@ -123,8 +130,11 @@ def place_of(fn: Callable[..., Any]) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
 
 
-def _layers(fn: Any) -> list[Any]:
-    """`fn` and what it wraps, down to the function that does the work."""
+def _layers(fn: Any, *, wrapped: bool = True) -> list[Any]:
+    """`fn` and what it wraps, down to the function that does the work.
+
+    Without `wrapped` it ends at a decorator's function, which may make something else of what it wraps.
+    """
     layers: list[Any] = []
     while fn is not None and not any(fn is layer for layer in layers):
         layers.append(fn)
@@ -132,8 +142,8 @@ def _layers(fn: Any) -> list[Any]:
             fn = fn.func
         elif inspect.ismethod(fn):
             fn = fn.__func__
-        elif callable(wrapped := getattr(fn, "__wrapped__", None)):
-            fn = wrapped
+        elif callable(inner := getattr(fn, "__wrapped__", None)):
+            fn = inner if wrapped else None
         elif inspect.isclass(fn):
             fn = fn.__init__ if inspect.isfunction(fn.__init__) else None
         elif inspect.isroutine(fn):

@@ -12,6 +12,7 @@ from ..errors import ActionError, InvalidSchema
 from ..jsontext import decode, encode
 from .caching import cached_by_type
 from .generate import input_document, named, reason
+from .handler import is_function
 from .inline import inline_schema
 from .issues import Mismatch
 from .validation import JsonValidator
@@ -77,6 +78,8 @@ def text_of(content: Any) -> str:
 
 @cached_by_type
 def _form(schema_type: Any) -> SampleForm:
+    if is_function(schema_type):
+        raise InvalidSchema(f"{named(schema_type)} is a function, no type; it would be called with a model's answer")
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(schema_type)
         document = input_document(adapter)

@@ -19,7 +19,7 @@ from ..errors import InvalidInput, RegistrationError
 from ..jsontext import decode, encode
 from ..unset import UNSET
 from .generate import input_document, named, output_schema, reason
-from .handler import Handler, Parameter, Unresolved, read, return_annotation
+from .handler import Handler, Parameter, Unresolved, is_function, read, return_annotation
 from .inline import inline_schema
 from .issues import Issue, Mismatch, issues_of, kind
 from .names import read_fields, wire_names
@@ -163,6 +163,8 @@ def _by_type(handler: Handler, declared: Any) -> HandlerSignature:
         raise RegistrationError(
             f"{where}: it has no parameter for its input; add one, such as `query: {named(declared)}`"
         )
+    if is_function(declared):
+        raise RegistrationError(f"{where}: the input type {named(declared)} is a function; give .input(…) a type")
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(declared)
         schema, validator = _prepared(adapter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import date
 from enum import StrEnum
@@ -783,3 +784,51 @@ def test_errors_say_which_they_are() -> None:
     ):
         assert issubclass(cls, TesseronError)
         assert cls("x", 1).data == 1
+
+
+@pytest.mark.parametrize("reply", [{}, {"content": None}, None])
+async def test_a_model_that_gave_nothing_is_an_error_and_not_the_text_null(reply: Any) -> None:
+    app = Tesseron("shop")
+
+    @app.action
+    async def sample(ctx: Context) -> str:
+        return await ctx.sample("Say something")
+
+    async with serving(app) as gateway:
+        await gateway.invoke("sample")
+        await gateway.send(id=(await gateway.recv())["id"], result=reply)
+        error = (await gateway.recv())["error"]
+        assert (error["code"], error["message"]) == (-32005, "The model's answer has no content")
+
+
+async def test_a_strict_gate_says_whether_the_person_was_asked() -> None:
+    app = Tesseron("shop")
+
+    @app.action("drop").confirm("Sure?").strict_output().handler
+    async def drop() -> int:
+        return 1
+
+    async with serving(app) as gateway:
+        await gateway.invoke("drop")
+        await gateway.send(id=(await gateway.recv())["id"], result={"action": "decline"})
+        error = (await gateway.recv())["error"]
+        assert (error["message"], error["data"]) == ("The person was asked, and there was no yes", {"cancelled": True})
+    async with serving(app, capabilities=NO_ELICITATION) as gateway:
+        error = (await gateway.call("drop"))["error"]
+        assert error["message"] == "There was no yes: this agent's client cannot ask the person"
+
+
+async def test_a_def_that_says_what_a_refusal_gives_runs_in_a_thread() -> None:
+    app, threads = Tesseron("shop"), []
+
+    def refused() -> str:
+        threads.append(threading.current_thread())
+        return "kept"
+
+    @app.action("drop").confirm("Sure?", on_refusal=refused).handler
+    async def drop() -> int:
+        return 1
+
+    async with serving(app, capabilities=NO_ELICITATION) as gateway:
+        assert (await gateway.call("drop"))["result"]["output"] == "kept"
+    assert threads != [threading.current_thread()]

@@ -60,6 +60,10 @@ async def generator(name: str):  # type: ignore[no-untyped-def]
     yield name
 
 
+def plain_generator(name: str):  # type: ignore[no-untyped-def]
+    yield name
+
+
 def odd(thing: Odd, name: str = "") -> None: ...
 def callback(then: Callable[[], None]) -> None: ...
 def unfinished(thing: Unfinished) -> None: ...
@@ -93,6 +97,7 @@ CASES: list[tuple[Callable[..., Any], str]] = [
     (sync_context_in_async, "an `async def` handler takes Context; write `ctx: Context`"),
     (two_contexts, "'ctx' and 'again' both take the context; keep one"),
     (generator, "an async generator gives no output; return a list, or report with progress"),
+    (plain_generator, "a generator gives no output; return a list, or report with progress"),
     (odd, "the parameter 'thing' has a type JSON has no values for, Odd (Unable to generate pydantic-core schema for"),
     (callback, "the parameter 'then' has a type JSON has no values for, collections.abc.Callable[[], None] (Cannot"),
     (unfinished, "the parameter 'thing' has a type JSON has no values for, Unfinished ("),
@@ -121,6 +126,32 @@ def test_the_place_is_the_functions_own_also_behind_wrappers() -> None:
     for fn in (wrapper, functools.partial(bare)):
         with pytest.raises(RegistrationError, match=rf"^bare \(.*:{bare.__code__.co_firstlineno}\): "):
             read_handler(fn, name="act")
+
+
+def test_a_generator_that_a_decorator_makes_a_list_of_is_a_handler() -> None:
+    @functools.wraps(plain_generator)
+    def listed(name: str) -> list[str]:
+        return list(plain_generator(name))
+
+    assert read_handler(listed, name="act").input_schema["required"] == ["name"]
+    for fn in (functools.partial(plain_generator), Counter().count, Counter()):
+        with pytest.raises(RegistrationError, match="a generator gives no output"):
+            read_handler(fn, name="act")
+
+
+class Counter:
+    def count(self):  # type: ignore[no-untyped-def]
+        yield 1
+
+    __call__ = count
+
+
+def test_a_function_is_no_type_of_an_input() -> None:
+    def drop(name: str) -> None: ...
+
+    for function in (drop, print, functools.partial(drop)):
+        with pytest.raises(RegistrationError, match=r"is a function; give \.input"):
+            read_handler(odd, name="act", input_type=function)
 
 
 def test_a_builtin_without_a_signature_is_refused() -> None:
@@ -155,7 +186,7 @@ def takes(query: Any) -> None: ...
         (takes, Query | int, "is not an object on the wire"),
         (takes, Odd, "the input type Odd has no JSON Schema (Unable to generate pydantic-core schema for"),
         (takes, Unfinished, "the input type Unfinished has no JSON Schema ("),
-        (takes, threading.Lock, "has no JSON Schema ("),
+        (takes, threading.Lock, "is a function; give .input(…) a type"),
     ],
 )
 def test_an_input_type_that_is_none(fn: Callable[..., Any], declared: Any, message: str) -> None:

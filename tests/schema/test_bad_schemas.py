@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Optional
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from tesseron_py.errors import ErrorCode, InvalidSchema
 from tesseron_py.schema.elicitation import check_subset, form_for, form_for_json_schema
+from tesseron_py.schema.sampling import sample_form
 
 ONLY = (
     "and a person can only be asked for strings, numbers, booleans, dates and choices (Enum, Literal), each in a field"
@@ -213,3 +215,16 @@ def test_a_constraint_that_would_not_be_checked_is_refused(schema: Any, message:
     with pytest.raises(InvalidSchema) as refused:
         form_for_json_schema(schema)
     assert message in refused.value.message
+
+
+def test_a_function_is_no_type_to_ask_for_and_is_not_called() -> None:
+    called: list[str] = []
+
+    def drop(name: str) -> None:
+        called.append(name)
+
+    for function in (drop, print, called.append, functools.partial(drop), lambda: None):
+        for form in (form_for, sample_form):
+            with pytest.raises(InvalidSchema, match=r"is a function, no type.*it would be called"):
+                form(function)
+    assert called == []
