@@ -10,9 +10,9 @@ import anyio
 import mcp_schemas
 import pytest
 from desk import DeskOutlet, desk, value_of
-from fixture_provider import BareProvider, FixtureProvider, Running
+from fixture_provider import BareProvider, FixtureProvider, Running, show
 
-from tesseron_py.invocation import Log, Unavailable
+from tesseron_py.invocation import Log, Sample, Unavailable
 from tesseron_py.mcp.provider import Logged, ResourcesChanged, ResourceUpdated, Tool, ToolsChanged
 
 INIT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -566,12 +566,16 @@ async def test_a_question_its_asker_gives_up_is_withdrawn(provider: FixtureProvi
             assert value_of(await calling.result()) == "gave up"
 
 
-async def test_a_question_that_cannot_be_sent_is_unavailable() -> None:
-    async with desk(frame=1000) as client:
+async def test_a_question_that_cannot_be_sent_is_unavailable(provider: FixtureProvider) -> None:
+    async def deep(_: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+        return show(await running.ask(Sample({"messages": [], "deep": json.loads("[" * 195 + "]" * 195)})))
+
+    provider.handlers["deep"] = deep
+    async with desk(provider, frame=1000) as client:
         shown = await client.call("confirm", {"question": "x" * 1000})
         assert shown["reply"] == "Unavailable"
         assert "this client takes 1000" in shown["reason"]
-        shown = await client.call("sample", {"params": {"deep": json.loads("[" * 189 + "]" * 189)}})
+        shown = await client.call("deep")
         assert shown["reply"] == "Unavailable"
         assert "nests deeper" in shown["reason"]
         assert client.session.open_prompts == 0
