@@ -104,8 +104,8 @@ class Raw:
         return answer["id"], answer["error"]["code"]
 
     async def end(self) -> None:
-        """The end of the stream, with nothing before it."""
-        with pytest.raises(anyio.EndOfStream):
+        """The end of the stream, with nothing before it, and well before a bind is overdue."""
+        with anyio.fail_after(5), pytest.raises(anyio.EndOfStream):
             await self.stream.receive()
         assert self.received == b""
 

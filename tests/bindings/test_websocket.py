@@ -117,8 +117,8 @@ class Raw:
         return int.from_bytes(payload[:2], "big")
 
     async def end(self) -> None:
-        """The end of the stream, with nothing before it."""
-        with pytest.raises(anyio.EndOfStream):
+        """The end of the stream, with nothing before it, and well before a handshake is overdue."""
+        with anyio.fail_after(5), pytest.raises(anyio.EndOfStream):
             await self.stream.receive()
         assert self.received == b""
 
