@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ class DirectServer(AppProvider):
     """A provider that serves one app: tools have the actions' own names.
 
     Args:
-        app: What is served, or a function that returns it; a function is called before the first request that needs it.
+        app: What is served, or a function that gives it; the function is called when the first request needs the app.
         confirm_form: How a confirm is put to the person; see `ConnectedApp`.
 
     Example:
@@ -43,8 +43,10 @@ class DirectServer(AppProvider):
         ```
     """
 
-    def __init__(self, app: Tesseron | Callable[[], Tesseron], *, confirm_form: ConfirmForm = "approve") -> None:
-        self._load = app if callable(app) else lambda: app
+    def __init__(
+        self, app: Tesseron | Callable[[], Awaitable[Tesseron]], *, confirm_form: ConfirmForm = "approve"
+    ) -> None:
+        self._app = app
         self._readiness: anyio.Event | None = None
         self._problem: BaseException | None = None
         self._lifespan: RunningLifespan | None = None
@@ -82,7 +84,7 @@ class DirectServer(AppProvider):
 
     async def _prepare(self, readiness: anyio.Event) -> None:
         try:
-            app = self._load()
+            app = await self._app() if callable(self._app) else self._app
             self._limits = app.limits
             self._lifespan = RunningLifespan(app, self.home)
             state = await self._lifespan.enter()

@@ -53,7 +53,7 @@ async def test_an_app_is_served_under_its_own_names() -> None:
 async def test_an_app_may_be_loaded_late_and_once() -> None:
     loaded: list[int] = []
 
-    def load() -> Tesseron:
+    async def load() -> Tesseron:
         loaded.append(1)
         app = Tesseron("late")
         app.action("add").handler(lambda: 7)
@@ -72,7 +72,7 @@ async def test_an_app_may_be_loaded_late_and_once() -> None:
 
 @pytest.mark.parametrize("problem", [ImportError("no such module"), SystemExit(3)])
 async def test_what_loading_raises_is_raised_to_everyone_who_waits(problem: BaseException) -> None:
-    def load() -> Tesseron:
+    async def load() -> Tesseron:
         raise problem
 
     server = DirectServer(load)
@@ -144,6 +144,7 @@ async def test_handlers_have_ended_before_the_lifespan_that_they_use_is_left() -
     server.call_tool("in_thread", {}, caller())
     server.call_tool("in_loop", {}, caller())
     await started[1].wait()  # type: ignore[misc]
+    await anyio.to_thread.run_sync(started[0].wait)
     await server.aclose()
     assert sorted(seen[:2]) == ["handler ended", "thread ended"]
     assert seen[2:] == ["lifespan left"]

@@ -92,7 +92,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "endpoint": {"gateway", "local_gateways", "mcp", "bindings", "web"},
     "lifespan": {"home", "app"},
-    "running": {"app", "host"},
+    "running": {"app", "host", "plain"},
     "app": {
         "actions", "errors", "limits", "protocol", "resources", "workers", "host", "direct", "bindings", "mcp",
         "running",

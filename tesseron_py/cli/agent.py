@@ -73,7 +73,13 @@ def run(options: argparse.Namespace) -> int:
         raise Failure("--token goes with --url", 2)
     if options.stdio and _LISTENS.search(options.stdio):
         raise Failure("--stdio: `tesseron-py run` speaks no MCP on stdio; write `tesseron-py mcp MODULE:APP`", 2)
-    return anyio.run(_until_terminated, options)
+    app: Any = None
+    if options.app is not None:
+        from .target import load
+
+        with contextlib.redirect_stdout(sys.stderr):  # what an app prints is not a result
+            app = load(options.app)
+    return anyio.run(_until_terminated, options, app)
 
 
 def _seconds(text: str) -> float:
@@ -88,25 +94,26 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-async def _until_terminated(options: argparse.Namespace) -> int:
+async def _until_terminated(options: argparse.Namespace, app: Any) -> int:
     """Run the script; SIGTERM ends it, and with it the server that it started."""
-    from ..running import until_stopped
+    from ..running import Ending, until_stopped
 
     code = 128 + signal.SIGTERM
 
     async def run() -> None:
         nonlocal code
-        code = await _main(options)
+        code = await _main(options, app)
 
-    await until_stopped(run, signal.SIGTERM)
+    # A server that was started has longer: nothing of it may be left behind. An app in this process just ends.
+    ending = Ending(code) if options.app is not None else None
+    await until_stopped(run, signal.SIGTERM, on_stop=ending.begin if ending is not None else None)
     return code
 
 
-async def _main(options: argparse.Namespace) -> int:
+async def _main(options: argparse.Namespace, app: Any) -> int:
     from .scripted import play
 
-    # What an app prints is not a result. A failure is carried out by hand: an app's own context managers may hold task
-    # groups, which would wrap it.
+    # A failure is carried out by hand: an app's own context managers may hold task groups, which would wrap it.
     results = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         async with _transport(options) as transport:

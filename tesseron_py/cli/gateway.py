@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from .serving import add_options, check_stdio_options, serve_http, serve_stdio
+from .serving import add_options, check_stdio, serve_http, serve_stdio
 
 _ABOUT = """
 On stdio, for an MCP client that starts servers itself:
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     info = ServerInfo("tesseron-py", __version__, title="Tesseron gateway", instructions=INSTRUCTIONS)
     gateway = Gateway(info, surface=options.surface, confirm_form=options.confirm_form)
     if options.http is None:
-        check_stdio_options(options)
+        check_stdio(options)
         anyio.run(serve_stdio, gateway)
     else:
         from ..endpoint import GatewayEndpoint  # on stdio the client waits for its first reply, and needs none of it

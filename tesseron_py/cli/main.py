@@ -50,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0 is success, 1 a failure, 2 a command line or script that cannot be understood, 130 Ctrl-C.
     """
+    if sys.stderr is None:  # closed by whoever started this; `print` would take standard output in its place
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # it stays open as long as the process
     _speak_utf8()
     try:
         return _dispatch(sys.argv[1:] if argv is None else list(argv))
@@ -89,7 +91,8 @@ def _dispatch(argv: Sequence[str]) -> int:
     assert module is not None  # argparse has refused anything else
     show_logs()
     code: int = module.run(options)
-    sys.stdout.flush()  # here, where a reader that has left is still dealt with
+    if sys.stdout is not None:
+        sys.stdout.flush()  # here, where a reader that has left is still dealt with
     return code
 
 

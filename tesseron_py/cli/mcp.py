@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING
 
 from .failure import Failure
-from .serving import add_options, check_stdio_options, serve_http, serve_stdio
-
-if TYPE_CHECKING:
-    from ..app import Tesseron
+from .serving import add_options, check_stdio, serve_http, serve_stdio
 
 _ABOUT = """
 On stdio, for an MCP client that starts servers itself:
@@ -37,10 +33,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         Failure: The app cannot be loaded, or the server cannot listen.
     """
-    import anyio
-
     from ..direct import AppEndpoint, DirectServer
-    from ..running import ended_by_signals
+    from .loading import LateApp
     from .logs import are_shown
     from .target import load_app
 
@@ -51,16 +45,13 @@ def run(options: argparse.Namespace) -> int:
         serve_http(options, server, make, what="MCP server", name=options.app)
         return 0
 
-    check_stdio_options(options)
-
-    def load() -> Tesseron:
-        with ended_by_signals():
-            return load_app(options.app)
+    check_stdio(options)
 
     # The app is loaded when the first request needs it: clients give up before a slow import is over.
-    server = DirectServer(load, confirm_form=options.confirm_form)
-    anyio.run(serve_stdio, server)
-    problem = server.problem
+    late = LateApp(options.app)
+    server = DirectServer(late.app, confirm_form=options.confirm_form)
+    late.run(partial(serve_stdio, server))
+    problem = server.problem or late.problem
     if problem is None:
         return 0
     from .origin import described

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         Failure: It cannot be loaded, or cannot start.
     """
-    from ..running import run_app
+    from ..running import Ending, run_app
     from .target import load_app
 
     _check(options)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
                 port=options.port,
                 pairing=options.pairing,
             )
-        run_app(app, host)
+        run_app(app, host, Ending())
     except ConnectionError as error:
         raise Failure(f"{options.app}: {error}") from error
     except OSError as error:

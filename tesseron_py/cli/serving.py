@@ -59,28 +59,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 async def serve_stdio(served: Any, limits: EndpointLimits | None = None) -> None:
-    """Serve the client at standard input and output until the input ends or a signal comes."""
+    """Serve the client at standard input and output until the input ends or a signal comes; then the process ends."""
     from ..mcp.stdio import serve_stdin_stdout
-    from ..running import GRACE, leave_now, until_stopped
+    from ..running import GRACE, Ending, leave_now, until_stopped
+
+    ending = Ending()
 
     async def serve() -> None:
-        if sys.stdin is not None and sys.stdin.isatty():
+        if sys.stdin.isatty():
             print("This speaks MCP, for a client that starts it; Ctrl-C ends it. See --help.", file=sys.stderr)
-        await serve_stdin_stdout(served, limits=limits)
+        await serve_stdin_stdout(served, limits=limits, on_end=ending.begin)
 
     try:
-        await until_stopped(serve)
+        await until_stopped(serve, on_stop=ending.begin)
     finally:
         await served.aclose(grace=GRACE)
         if served.home.running:
             leave_now(0)
 
 
-def check_stdio_options(options: argparse.Namespace) -> None:
-    """Refuse what has a meaning over HTTP alone.
+def check_stdio(options: argparse.Namespace) -> None:
+    """Refuse what has a meaning over HTTP alone, and to serve where no client can be.
 
     Raises:
-        Failure: There is such an option.
+        Failure: There is such an option, or standard input or output is closed.
     """
     for name in ("token", "allow_host", "allow_origin"):
         if getattr(options, name):
@@ -90,6 +92,11 @@ def check_stdio_options(options: argparse.Namespace) -> None:
 E = TypeVar("E", bound=Endpoint)
 
 
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if stream is None:  # Python could not open it when it started
+            raise Failure(
+                f"standard {name} is closed; an MCP client talks to this over pipes (or serve with --http)", 2
+            )
 def _untold(endpoint: Endpoint, origin: str) -> AbstractContextManager[None]:
     return nullcontext()
 
@@ -184,7 +191,7 @@ async def _serve_http(
 ) -> None:
     import anyio
 
-    from ..running import GRACE, leave_now, until_stopped
+    from ..running import GRACE, Ending, leave_now, until_stopped
 
     try:
         await served.ready()
@@ -199,7 +206,7 @@ async def _serve_http(
 
     async with anyio.create_task_group() as group:
         group.start_soon(http.serve, [listener])
-        await until_stopped(serve)
+        await until_stopped(serve, on_stop=Ending().begin)
         await endpoint.aclose(grace=GRACE)
         http.should_exit = True
     if served.home.running:
