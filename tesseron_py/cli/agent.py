@@ -116,7 +116,7 @@ async def _main(options: argparse.Namespace, app: Any) -> int:
     # A failure is carried out by hand: an app's own context managers may hold task groups, which would wrap it.
     results = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
-        async with _transport(options) as transport:
+        async with _transport(options, app) as transport:
             outcome = await play(transport, results, elicit=options.elicit, timeout=options.timeout)
     if isinstance(outcome, Failure):
         raise outcome
@@ -124,11 +124,9 @@ async def _main(options: argparse.Namespace, app: Any) -> int:
 
 
 @contextlib.asynccontextmanager
-async def _transport(options: argparse.Namespace) -> AsyncIterator[Transport]:
+async def _transport(options: argparse.Namespace, app: Any) -> AsyncIterator[Transport]:
     if options.app is not None:
-        from .target import load
-
-        async with transport_for_app(load(options.app)) as transport:
+        async with transport_for_app(app) as transport:
             yield transport
     elif options.url is not None:
         from ..mcp.client_http import HttpTransport
