@@ -26,8 +26,6 @@ def _refusal(reply: Reply) -> dict[str, Any]:
     match reply:
         case Decline():
             return {"action": "decline"}
-        case Cancel():
-            return {"action": "cancel"}
         case Unavailable(reason=reason, limit=limit):
             if reason == TOO_MANY_PROMPTS:
                 raise too_many_prompts(limit)
@@ -74,7 +72,9 @@ def sampled(reply: Reply) -> dict[str, Any]:
     match reply:
         case Accept(content=result):
             return {"content": result.get("content")}
-        case Unavailable(reason=reason):
+        case Unavailable(reason=reason, limit=limit):
+            if reason == TOO_MANY_PROMPTS:
+                raise too_many_prompts(limit)
             raise SamplingNotAvailable(reason)
         case Cancel(reason=reason):
             raise InternalError(f"The client did not sample: {reason}")

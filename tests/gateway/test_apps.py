@@ -474,6 +474,27 @@ async def test_a_url_is_for_the_person_and_sampling_for_the_model() -> None:
         assert (await app.recv())["error"]["code"] == -32602
 
 
+@pytest.mark.parametrize(
+    ("reply", "code", "data"),
+    [
+        (Unavailable(TOO_MANY_PROMPTS, 2), -32603, {"reason": "too_many_prompts", "limit": 2}),
+        (Malformed(None), -32603, None),
+        (Malformed({"content": "x"}), -32603, None),
+        (Accept({"content": {"type": "text", "text": "x" * 5000}}), -32603, None),
+    ],
+)
+async def test_what_a_model_does_not_say_is_an_error(reply: Reply, code: int, data: Any) -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway, limit=4000)
+        await app.hello()
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
+        id = (await app.recv())["params"]["invocationId"]
+        await app.send(id=1, method="sampling/request", params={"invocationId": id, "prompt": "say"})
+        invocation.answer((await question(invocation)).id, reply)
+        refused = (await app.recv())["error"]
+        assert (refused["code"], refused.get("data")) == (code, data)
+
+
 async def test_as_many_questions_as_a_call_may_have() -> None:
     async with gateway_of(limits=Limits(questions=2)) as gateway:
         client, app = FakeClient(gateway), connect(gateway)
