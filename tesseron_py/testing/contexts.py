@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from ..context import Context, SyncContext
 from ..errors import SamplingNotAvailable
-from ..invocation import Log, Progress
+from ..gateway.answers import APPROVE, approval
+from ..invocation import Accept, Log, Progress
 from ..protocol.messages import ELICIT, LOG, PROGRESS, AgentInfo, Capabilities
 from .answers import Answers, Asked, Prompt, Script, content_of
 
@@ -38,11 +39,15 @@ class ScriptedLine:
             if self._sampling is None:
                 raise SamplingNotAvailable("This context has no model; give it sampling=…")
             return {"content": self._sampling(params["prompt"])}
-        schema = params["schema"]
-        answer = self._script.answer_now(Prompt(params["question"], schema, None, params.get("url")))
+        url = params.get("url")
+        # As a gateway puts it to the person: a confirm as a form to approve, where accepting alone is no yes.
+        confirms = url is None and not params["schema"].get("properties")
+        schema = APPROVE if confirms else params["schema"]
+        answer = self._script.answer_now(Prompt(params["question"], schema, None, url))
         if answer.action != "accept":
             return {"action": answer.action}
-        return {"action": "accept", "value": content_of(answer, schema)}
+        content = content_of(answer, schema)
+        return approval(Accept(content)) if confirms else {"action": "accept", "value": content}
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
         if method == PROGRESS:
