@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
-from . import mcp_over_http, memory, pairing, starts, websocket_hop, whole_path
+from . import mcp_over_http, memory, modern_over_http, pairing, starts, websocket_hop, whole_path
 from .measure import FULL, QUICK, Effort, Row
 from .processes import clean_room
 from .table import print_table
@@ -23,6 +23,7 @@ _BENCHMARKS: tuple[tuple[tuple[str, ...], Rows], ...] = (
     (starts.IMPORTS, starts.import_rows),
     (websocket_hop.NAMES, websocket_hop.rows),
     (mcp_over_http.NAMES, mcp_over_http.rows),
+    (modern_over_http.NAMES, modern_over_http.rows),
     (starts.STDIO, starts.stdio_rows),
     (starts.GATEWAY, starts.gateway_rows),
     (whole_path.NAMES, whole_path.rows),

@@ -350,6 +350,7 @@ class Tesseron:
         hosts: Iterable[str] = (),
         origins: Iterable[str] = (),
         limits: Limits | None = None,
+        state_keys: Iterable[str] = (),
     ) -> AppEndpoint:
         """The app itself as an MCP server: a plain ASGI application, for any ASGI server or as a mount.
 
@@ -359,9 +360,11 @@ class Tesseron:
             hosts: Host names besides the loopback ones that the server goes by.
             origins: Origins besides the loopback ones whose pages may call it.
             limits: The endpoint's numbers; by default the app's.
+            state_keys: Secrets of at least 16 characters with which the `requestState` of a call that asks is sealed
+                (MCP 2026-07-28); the first seals, all of them open. By default one that lives as long as the process.
 
         Raises:
-            ValueError: The path, a host, an origin or the token is none.
+            ValueError: The path, a host, an origin, the token or a state key is none.
 
         Example:
             ```python
@@ -378,6 +381,7 @@ class Tesseron:
             hosts=hosts,
             origins=origins,
             limits=limits if limits is not None else self.limits,
+            state_keys=tuple(state_keys),
         )
 
     async def serve_mcp(self) -> None:

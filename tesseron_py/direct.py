@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -136,8 +136,17 @@ class AppEndpoint(HttpEndpoint):
         hosts: Iterable[str],
         origins: Iterable[str],
         limits: Limits,
+        state_keys: Sequence[str] = (),
     ) -> None:
-        super().__init__(server, path=path, token=token, hosts=hosts, origins=origins, limits=endpoint_limits(limits))
+        super().__init__(
+            server,
+            path=path,
+            token=token,
+            hosts=hosts,
+            origins=origins,
+            limits=endpoint_limits(limits),
+            state_keys=state_keys,
+        )
         self._server = server
 
     async def aclose(self, *, grace: float | None = None) -> None:
@@ -158,6 +167,9 @@ def endpoint_limits(limits: Limits) -> EndpointLimits:
         calls=limits.calls,
         prompts=limits.prompts,
         subscriptions=limits.subscriptions,
+        parked=limits.parked,
+        parked_for=limits.parked_for,
+        kept=limits.kept,
         silence=limits.silence,
     )
 

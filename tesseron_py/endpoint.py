@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import logging
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,19 +27,26 @@ class GatewayEndpoint:
             none, and apps one that is minted here; see `announced`.
         hosts: Host names besides the loopback ones that the server goes by.
         origins: Origins besides the loopback ones whose pages may call it.
+        state_keys: What agents' `requestState` is sealed with; see `HttpEndpoint`.
 
     Raises:
-        ValueError: A host, an origin or the token is none.
+        ValueError: A host, an origin, the token or a state key is none.
     """
 
     def __init__(
-        self, gateway: Gateway, *, token: str | None, hosts: Iterable[str] = (), origins: Iterable[str] = ()
+        self,
+        gateway: Gateway,
+        *,
+        token: str | None,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        state_keys: Sequence[str] = (),
     ) -> None:
         hosts, origins = list(hosts), list(origins)
         self._token = token if token is not None else secrets.token_urlsafe(32)
         self._closed = False
         self._gateway = gateway
-        self._agents = HttpEndpoint(gateway, token=token, hosts=hosts, origins=origins)
+        self._agents = HttpEndpoint(gateway, token=token, hosts=hosts, origins=origins, state_keys=state_keys)
         self._apps = TesseronEndpoint(gateway.connect, token=self._token, hosts=hosts, origins=origins)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -272,6 +272,7 @@ class Invocation:
         self._then: list[Callable[[Outcome], object]] = []
         self._readers = 0
         self._parked = False
+        self._view: View | None = None
 
     # The provider's side
 
@@ -310,6 +311,7 @@ class Invocation:
         if self._outcome is not None:
             return False
         self._outcome = outcome
+        self._view = None
         if first is not None:
             _guarded(lambda _: first(), None)
         asked, self._asked = self._asked, {}
@@ -320,6 +322,8 @@ class Invocation:
         then, self._then = self._then, []
         for fn in then:
             _guarded(fn, outcome)
+        # A result may be kept for long, and what led to it is not to be kept with it.
+        self._on_cancel = None
         return True
 
     def note(self, note: Note) -> None:
@@ -360,8 +364,11 @@ class Invocation:
 
     def view(self) -> View:
         """What is open and how it ended, now."""
-        questions = tuple(asked.question for asked in self._asked.values()) if self._asked else ()
-        return View(self._version, questions, self._outcome)
+        view = self._view
+        if view is None:
+            questions = tuple(asked.question for asked in self._asked.values()) if self._asked else ()
+            view = self._view = View(self._version, questions, self._outcome)
+        return view
 
     async def changed(self, after: int, *, notes_after: int | None = None) -> View:
         """The view, as soon as its version is above `after`.
@@ -432,6 +439,7 @@ class Invocation:
 
     def _changed(self) -> None:
         self._version += 1
+        self._view = None
         self._wake()
 
     def _wake(self) -> None:

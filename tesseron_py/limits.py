@@ -24,6 +24,9 @@ class Limits:
         prompts: Questions one MCP session may have open.
         calls: Requests one MCP session may have running.
         subscriptions: Resources one MCP session may follow.
+        parked: Calls of MCP 2026-07-28 that may wait for their answers at once; the next is refused.
+        parked_for: How long such a call waits for its client to come back; then it is cancelled.
+        kept: How long its result is kept for a client that did not get it.
         silence: How long a call over HTTP is silent before it is kept alive.
     """
 
@@ -41,6 +44,9 @@ class Limits:
     prompts: int = 32
     calls: int = 1024
     subscriptions: int = 1024
+    parked: int = 1024
+    parked_for: float = 30 * 60.0
+    kept: float = 60.0
     silence: float = 15.0
 
     def __post_init__(self) -> None:

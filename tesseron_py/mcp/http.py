@@ -16,6 +16,8 @@ import anyio
 
 from ..home import Home
 from ..web.asgi import (
+    Bodies,
+    BodyInterrupted,
     BodyTooLarge,
     Disconnected,
     Receive,
@@ -134,9 +136,10 @@ class HttpEndpoint:
             repeats=self._repeats,
             state_keys=state_keys,
         )
+        self._bodies = Bodies(self.limits.body_deadline)
         self._closed = False
         self._active = 0
-        self._idle = anyio.Event()
+        self._idle: anyio.Event | None = None
 
     @property
     def sessions(self) -> int:
@@ -150,12 +153,14 @@ class HttpEndpoint:
         `limits.closing` seconds to say goodbye; later requests get 503.
         """
         self._closed = True
+        self._bodies.close()
         with anyio.CancelScope(shield=True):
             for session in list(self._sessions.values()):
                 self._end(session, "The server is closing")
             self.modern.close("The server is closing")
             with anyio.move_on_after(self.limits.closing):
                 while self._active:
+                    self._idle = anyio.Event()
                     await self._idle.wait()
             await self.home.aclose()
 
@@ -167,9 +172,8 @@ class HttpEndpoint:
                     await self._request(scope, receive, send)
                 finally:
                     self._active -= 1
-                    if not self._active:
+                    if not self._active and self._idle is not None:
                         self._idle.set()
-                        self._idle = anyio.Event()
             case "lifespan":
                 await self._lifespan(receive, send)
             case "websocket":
@@ -182,8 +186,11 @@ class HttpEndpoint:
         await receive()
         try:
             await self._open()
-        except Exception as error:
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            await self.provider.ready()
+        except (Exception, SystemExit) as error:
+            await self.aclose()
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            await send({"type": "lifespan.startup.failed", "message": f"The server cannot get ready: {said}"})
             return
         await send({"type": "lifespan.startup.complete"})
         await receive()
@@ -213,14 +220,15 @@ class HttpEndpoint:
             if not self._guard.allows_token(headers.all(b"authorization")):
                 raise _Refused(401, "This server wants its bearer token in Authorization", headers=_CHALLENGE)
             if self._closed:
-                raise _Refused(503, "The server is closing", code=INTERNAL_ERROR, headers=_RETRY_AFTER)
+                raise _closing()
             if not self.home.is_open:
                 await self._open()
             await self._dispatch(scope["method"], headers, receive, reply)
         except _Refused as refused:
             headers_of_it = refused.headers
-            if headers_of_it is _CLOSE and not scope.get("http_version", "1.1").startswith("1."):
-                headers_of_it = []  # HTTP/2 has no such header, and no need of it
+            if not scope.get("http_version", "1.1").startswith("1."):
+                # HTTP/2 has no such header, and no need of it.
+                headers_of_it = [header for header in headers_of_it if header not in _CLOSE]
             await reply.whole(refused.status, refused.body, headers=headers_of_it)
         except Disconnected:
             pass
@@ -294,19 +302,24 @@ class HttpEndpoint:
         await respond(conversation, outlet, receive, home=self.home, readiness=self._readiness, limits=self.limits)
 
     async def _body(self, headers: RequestHeaders, receive: Receive, known: HttpSession | None) -> bytes:
-        with anyio.CancelScope(deadline=anyio.current_time() + self.limits.body_deadline):
-            try:
-                return await read_body(receive, self.limits.body, headers.get(b"content-length"))
-            except BodyTooLarge as body:
-                reason = f"A message may have {self.limits.body} bytes"
-                if known is not None and known.mcp.open_prompts:
-                    # It may be the answer that one of them waits for; some clients put the id at its end.
-                    try:
-                        await body.read_on(receive, _READ_ON * self.limits.body)
-                    finally:
-                        known.mcp.spoiled(unreadable(INVALID_REQUEST, reason, body.head, body.tail))
-                raise _Refused(413, reason, headers=_CLOSE) from None
-        raise _Refused(408, f"The body did not come within {self.limits.body_deadline:g} s", headers=_CLOSE)
+        try:
+            with self._bodies.reading():
+                try:
+                    return await read_body(receive, self.limits.body, headers.get(b"content-length"))
+                except BodyTooLarge as body:
+                    reason = f"A message may have {self.limits.body} bytes"
+                    if known is not None and known.mcp.open_prompts:
+                        # It may be the answer that one of them waits for; some clients put the id at its end.
+                        try:
+                            await body.read_on(receive, _READ_ON * self.limits.body)
+                        finally:
+                            known.mcp.spoiled(unreadable(INVALID_REQUEST, reason, body.head, body.tail))
+                    raise _Refused(413, reason, headers=_CLOSE) from None
+        except BodyInterrupted as interrupted:
+            if interrupted.closing:
+                raise _closing(_CLOSE) from None
+            message = f"The body did not come within {self.limits.body_deadline:g} s"
+            raise _Refused(408, message, headers=_CLOSE) from None
 
     async def _initialize(self, request: Request, reply: Reply) -> None:
         if len(self._sessions) >= self.limits.sessions:
@@ -355,6 +368,10 @@ def _is_modern(headers: RequestHeaders) -> bool:
     """Whether the version header is one that no client of the legacy era sends."""
     value = headers.get(_VERSION)
     return value is not None and value.decode("latin-1") not in LEGACY_VERSIONS
+
+
+def _closing(headers: Headers | None = None) -> _Refused:
+    return _Refused(503, "The server is closing", code=INTERNAL_ERROR, headers=[*_RETRY_AFTER, *(headers or [])])
 
 
 def _check_version(headers: RequestHeaders, request: Request | None = None) -> None:

@@ -75,19 +75,21 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
         arguments = {}
     if not isinstance(arguments, Mapping):
         raise ProtocolError(INVALID_PARAMS, f'The "arguments" of {name} are no object')
-    structure = session.structure(name, exchange.caller.client)
+    # A call may be kept for long after its request is over, which is not to be kept with it.
+    caller, version = exchange.caller, exchange.version
+    structure = session.structure(name, caller.client)
 
     def conclude(outcome: Outcome) -> Mapping[str, Any]:
-        return tool_result(outcome, structure=structure, version=exchange.version)
+        return tool_result(outcome, structure=structure, version=version)
 
     def start() -> Invocation:
-        return session.provider.call_tool(name, arguments, exchange.caller)
+        return session.provider.call_tool(name, arguments, caller)
 
     key = _idempotency_key(exchange.params)
     try:
         if key is None:
             return Pending(start(), conclude)
-        return Pending(session.repeats.join(exchange.caller.client.principal, name, arguments, key, start), conclude)
+        return Pending(session.repeats.join(caller.client.principal, name, arguments, key, start), conclude)
     except UnknownTool as error:
         raise ProtocolError(INVALID_PARAMS, _reason(error) or f"Unknown tool: {name}") from error
     except TesseronError as error:
@@ -110,12 +112,12 @@ def list_resources(session: Serving, exchange: Exchange) -> Begun:
 
 
 def read_resource(session: Serving, exchange: Exchange) -> Begun:
-    uri = text_param(exchange, "uri")
+    uri, not_found = text_param(exchange, "uri"), session.not_found
     return of_resource(
         uri,
-        session.not_found,
+        not_found,
         lambda: session.provider.read_resource(uri, exchange.caller),
-        lambda outcome: resource_result(outcome, uri, unknown=session.not_found),
+        lambda outcome: resource_result(outcome, uri, unknown=not_found),
     )
 
 

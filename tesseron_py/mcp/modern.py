@@ -48,7 +48,7 @@ from .methods import Begun, Method, capabilities, offered
 from .mirrored import Headers, MirroredParameter, check_headers, check_parameters, mirrored_parameters
 from .notes import Notes
 from .parked import GONE, Parked
-from .provider import Caller, Change, Client, Provider, ToolsChanged
+from .provider import Caller, Change, Client, Provider, ServerInfo, ToolsChanged
 from .questions import client_capabilities
 from .readiness import Readiness
 from .repeats import Repeats
@@ -142,6 +142,8 @@ class ModernServer:
         self._tools: dict[str, _ToolFacts] | None = None
         self._watcher: Client | None = None
         self._closed = False
+        self._info: ServerInfo | None = None
+        self._server_meta: Mapping[str, Any] = {}
 
     @property
     def running(self) -> int:
@@ -279,12 +281,12 @@ class ModernServer:
         return binding_of(self._principal, method, params[_ASKING[method]], params.get("arguments") or {})
 
     def _decorated(self, result: Mapping[str, Any], *, cached: bool = False) -> Mapping[str, Any]:
+        info = self.provider.info
+        if info is not self._info:  # asked for every result; a provider may come to be another as it gets ready
+            self._info, self._server_meta = info, {SERVER_META: server_info(info)}
         meta = result.get("_meta")
-        whole: dict[str, Any] = {
-            "resultType": COMPLETED,
-            **result,
-            "_meta": {**(meta if isinstance(meta, Mapping) else {}), SERVER_META: server_info(self.provider.info)},
-        }
+        own = self._server_meta if not isinstance(meta, Mapping) else {**meta, **self._server_meta}
+        whole: dict[str, Any] = {"resultType": COMPLETED, **result, "_meta": own}
         if cached:
             # What is served is the live state of a process, and what is listed depends on who asks.
             whole |= {"ttlMs": 0, "cacheScope": "private"}
