@@ -57,7 +57,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--timeout", metavar="TIME", type=_seconds, help="give each call up after TIME, like 30s or 500ms"
     )
     parser.add_argument(
-        "--era", choices=["legacy"], default="legacy", help="which MCP to speak: legacy is 2025-11-25 (default)"
+        "--era",
+        choices=["legacy", "modern", "auto"],
+        default="auto",
+        help="which MCP to speak: legacy (2025-11-25), modern (2026-07-28), or auto: modern where spoken (default)",
     )
 
 
@@ -117,7 +120,7 @@ async def _main(options: argparse.Namespace, app: Any) -> int:
     results = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         async with _transport(options, app) as transport:
-            outcome = await play(transport, results, elicit=options.elicit, timeout=options.timeout)
+            outcome = await play(transport, results, elicit=options.elicit, timeout=options.timeout, era=options.era)
     if isinstance(outcome, Failure):
         raise outcome
     return outcome

@@ -18,6 +18,7 @@ from ..invocation import Accept, Cancel, Decline
 from ..jsontext import encode
 from ..mcp.client import (
     ClientError,
+    EraChoice,
     McpClient,
     McpError,
     Progress,
@@ -34,7 +35,9 @@ from .script import Call, Directive, List, Queue, Read, Wait, parse
 _Queued: TypeAlias = Accept | Decline | Cancel
 
 
-async def play(transport: Transport, results: TextIO, *, elicit: bool, timeout: float | None) -> int | Failure:
+async def play(
+    transport: Transport, results: TextIO, *, elicit: bool, timeout: float | None, era: EraChoice = "auto"
+) -> int | Failure:
     """Connect, run the script on stdin to its end, and hang up.
 
     Args:
@@ -42,6 +45,7 @@ async def play(transport: Transport, results: TextIO, *, elicit: bool, timeout: 
         results: Where each result goes, as one line.
         elicit: Declare that questions are answered.
         timeout: Seconds for each call, or `None`.
+        era: Which MCP to speak.
 
     Returns:
         The exit code: 1 when a call failed, else 0; or the failure that ended the script early.
@@ -55,6 +59,7 @@ async def play(transport: Transport, results: TextIO, *, elicit: bool, timeout: 
             on_progress=_show_progress,
             name="tesseron-py agent",
             timeout=timeout,
+            era=era,
         ) as client:
             return await _Player(client, answers if elicit else None, results).run()
     except ClientError as error:

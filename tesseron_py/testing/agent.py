@@ -1,22 +1,26 @@
-"""`Agent`: an MCP client with a scripted person, connected to an app in this process."""
+"""`Agent`: an MCP client with a scripted person, connected to an app in this process or to a server outside."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..direct import memory_endpoint
 from ..gateway.provider import resource_uri
 from ..invocation import Accept, Cancel, Decline, Log, Progress
 from ..mcp import client as mcp
-from ..mcp.client_transport import PipeTransport
-from ..mcp.provider import Change
+from ..mcp.client_era import CHOICES, EraChoice
+from ..mcp.client_transport import PipeTransport, Transport
+from ..mcp.provider import Change, Era
 from .answers import Answers, Asked, Prompt, Script, content_of
 
 if TYPE_CHECKING:
     from ..app import Tesseron
+
+Target: TypeAlias = "Tesseron | str | Sequence[str] | Transport"
+"""What an agent is connected to: an app, the URL of an MCP server, the command that starts one, or a way there."""
 
 _LEVELS = {"warning": "warn"}
 
@@ -35,18 +39,25 @@ class ActionFailed(Exception):
 
 
 class Agent:
-    """An agent for tests: an MCP client over a memory pipe, and a person whose answers are scripted.
+    """An agent for tests: an MCP client, and a person whose answers are scripted.
 
-    The app runs as a direct server, all of it in this process and event loop: validation, gates, questions, timeouts.
+    An app runs as a direct server behind a memory pipe, all of it in this process and event loop: validation, gates,
+    questions, timeouts.
 
     Args:
-        app: The app under test.
+        app: The app under test. Or a server outside: its URL, the command that starts it (a list of words), or a
+            transport of `tesseron_py.mcp`; resources then go by their whole URIs.
         answers: What the person says, in order: `accept(…)`, `decline()`, `cancel()`, or a function of the question;
             or one function for all. When none is left the answer is cancel.
         elicitation: `False` is an agent that cannot ask.
         sampling: The agent's model: a function from a prompt to text. Without it the agent cannot sample.
-        era: The era of MCP to speak.
+        era: The era of MCP to speak: `legacy` (2025-11-25), `modern` (2026-07-28), or `auto`: modern where the server
+            speaks it.
         name: What the agent calls itself.
+
+    Raises:
+        TypeError: That is nothing an agent can be connected to, or no script.
+        ValueError: There is no such era, or it is no URL of a server.
 
     Example:
         ```python
@@ -57,21 +68,18 @@ class Agent:
 
     def __init__(
         self,
-        app: Tesseron,
+        app: Target,
         answers: Answers = (),
         *,
         elicitation: bool = True,
         sampling: Callable[[str], str | Awaitable[str]] | None = None,
-        era: Literal["legacy"] = "legacy",
+        era: EraChoice = "legacy",
         name: str = "test-agent",
     ) -> None:
-        from ..app import Tesseron
-
-        if not isinstance(app, Tesseron):
-            raise TypeError(f"an agent is connected to a Tesseron app, not to {app!r}")
-        if era != "legacy":
-            raise ValueError(f'era is "legacy", not {era!r}')
-        self._app = app
+        if era not in CHOICES:
+            raise ValueError(f"era is one of {', '.join(CHOICES)}, not {era!r}")
+        self._transport, self._app_id = _way_to(app)
+        self._era = era
         self._script = Script(answers)
         self._elicitation = elicitation
         self._sampling = sampling
@@ -93,9 +101,8 @@ class Agent:
 
     async def __aenter__(self) -> Agent:
         async with AsyncExitStack() as stack:
-            channel = await stack.enter_async_context(memory_endpoint(self._app))
             client = mcp.McpClient(
-                PipeTransport(channel),
+                await stack.enter_async_context(self._transport()),
                 answer=self._answer if self._elicitation else None,
                 on_progress=self._on_progress,
                 on_log=self._on_log,
@@ -103,9 +110,11 @@ class Agent:
                 name=self._name,
                 sampling=self._sample if self._sampling is not None else None,
                 url=True,
+                era=self._era,
             )
             self._client = await stack.enter_async_context(client)
-            await client.request("logging/setLevel", {"level": "debug"})
+            if "logging" in client.server.capabilities:
+                await client.set_log_level("debug")
             self._stack = stack.pop_all()
         return self
 
@@ -120,6 +129,11 @@ class Agent:
         if self._client is None:
             raise RuntimeError("the agent is not connected; write `async with Agent(app) as agent:`")
         return self._client
+
+    @property
+    def era(self) -> Era:
+        """The era that is spoken."""
+        return self.client.era
 
     async def call(self, action: str, input: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> Any:
         """Call an action and return its output.
@@ -158,13 +172,16 @@ class Agent:
         """
         __tracebackhide__ = True
         try:
-            return mcp.value_of(await self.client.read(resource_uri(self._app.id, resource)))
+            return mcp.value_of(await self.client.read(self._uri(resource)))
         except mcp.McpError as error:
             raise ActionFailed(error.code, error.message, error.data) from None
 
     async def subscribe(self, resource: str) -> None:
         """Follow a resource; `changes` then tells of its updates."""
-        await self.client.subscribe(resource_uri(self._app.id, resource))
+        await self.client.subscribe(self._uri(resource))
+
+    def _uri(self, resource: str) -> str:
+        return resource if self._app_id is None else resource_uri(self._app_id, resource)
 
     async def tools(self) -> list[dict[str, Any]]:
         """The tools, as an MCP client sees them."""
@@ -204,3 +221,33 @@ class Agent:
             self.logs.append(Log(level, str(meta.pop("message", "")), meta))
         else:
             self.logs.append(Log(level, str(log.data)))
+
+
+def _way_to(target: object) -> tuple[Callable[[], AbstractAsyncContextManager[Transport]], str | None]:
+    """How to reach `target`, and the id of the app where it is one."""
+    from ..app import Tesseron
+
+    match target:
+        case Tesseron():
+            return lambda: _served(target), target.id
+        case str() if target.startswith(("http://", "https://")):
+            from ..mcp.client_http import HttpTransport
+
+            transport: Transport = HttpTransport(target)
+        case [str(), *_]:
+            from ..mcp.client_process import ProcessTransport
+
+            transport = ProcessTransport([str(word) for word in target])
+        case _ if hasattr(target, "is_http"):
+            transport = cast("Transport", target)
+        case _:
+            raise TypeError(
+                f"an agent is connected to a Tesseron app, or to a server by its URL or command; not to {target!r}"
+            )
+    return lambda: nullcontext(transport), None
+
+
+@asynccontextmanager
+async def _served(app: Tesseron) -> AsyncIterator[Transport]:
+    async with memory_endpoint(app) as channel:
+        yield PipeTransport(channel)

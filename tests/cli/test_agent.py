@@ -218,7 +218,7 @@ def test_what_there_is_is_listed_and_progress_is_shown(tmp_path: Path) -> None:
         assert done.stderr.splitlines() == [
             "  audit: 50 of 100: half way",
             "error: @audti: There is no tool 'audti'; did you mean 'audit'? (-32602)",
-            "error: read balance: There is no resource 'balance'; did you mean 'tesseron://bank/balance'? (-32002)"
+            "error: read balance: There is no resource 'balance'; did you mean 'tesseron://bank/balance'? (-32602)"
             ' {"uri":"balance"}',
         ]
 

@@ -91,7 +91,7 @@ def test_answers_are_a_list_and_are_called() -> None:
 
 
 def test_an_agent_is_connected_to_an_app() -> None:
-    with pytest.raises(TypeError, match=r"a Tesseron app, not to 'bank:app'"):
+    with pytest.raises(TypeError, match=r"a Tesseron app, .* not to 'bank:app'"):
         Agent("bank:app")  # type: ignore[arg-type]
 
 
@@ -156,7 +156,7 @@ async def test_an_agent_that_is_not_connected_says_so() -> None:
     with pytest.raises(RuntimeError, match="async with"):
         await agent.call("clear")
     with pytest.raises(ValueError, match="era"):
-        Agent(app, era="modern")  # type: ignore[arg-type]
+        Agent(app, era="future")  # type: ignore[arg-type]
     sync_agent = SyncAgent(app)
     with pytest.raises(RuntimeError, match="with SyncAgent"):
         sync_agent.call("clear")
