@@ -149,6 +149,10 @@ class AppEndpoint(HttpEndpoint):
         )
         self._server = server
 
+    async def _start(self) -> None:
+        await super()._start()
+        await self._server.ready()  # an app that cannot start is no server that starts
+
     async def aclose(self, *, grace: float | None = None) -> None:
         """End every session and the app: prompts are withdrawn, streams ended, the lifespan left."""
         await super().aclose()
@@ -183,8 +187,8 @@ async def memory_endpoint(app: Tesseron) -> AsyncIterator[MemoryChannel]:
     """
     server = DirectServer(app)
     here, there = pair(limit=app.limits.line)
-    await server.ready()
     try:
+        await server.ready()
         limits = endpoint_limits(app.limits)
         server.home.start(
             lambda: serve(there, server, limits=limits, closed=Closed), name="MCP server on a memory pipe"

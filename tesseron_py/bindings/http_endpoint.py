@@ -19,6 +19,8 @@ from ..home import Home
 from ..jsontext import decode, encode
 from ..protocol.messages import HELLO, RESUME
 from ..web.asgi import (
+    Bodies,
+    BodyInterrupted,
     BodyTooLarge,
     Disconnected,
     Receive,
@@ -124,6 +126,7 @@ class TesseronEndpoint:
         self._guard = Guard(token=token, hosts=hosts, origins=origins)
         self._connections: dict[bytes, HttpConnection] = {}
         self._openings: dict[bytes, _Opening] = {}
+        self._bodies = Bodies(self.limits.body_deadline)
         self._closed = False
         self._active = 0
         self._idle = anyio.Event()
@@ -136,6 +139,7 @@ class TesseronEndpoint:
     async def aclose(self) -> None:
         """End every connection. To be called before the server is stopped, which else waits for its open streams."""
         self._closed = True
+        self._bodies.close()
         with anyio.CancelScope(shield=True):
             for connection in list(self._connections.values()):
                 connection.drop("the gateway is closing", 1000)
@@ -198,8 +202,9 @@ class TesseronEndpoint:
             await self._dispatch(scope["method"], headers, receive, reply)
         except _Refused as refused:
             headers_of_it = refused.headers
-            if headers_of_it is _CLOSE and not scope.get("http_version", "1.1").startswith("1."):
-                headers_of_it = []  # HTTP/2 has no such header, and no need of it
+            if not scope.get("http_version", "1.1").startswith("1."):
+                # HTTP/2 has no such header, and no need of it.
+                headers_of_it = [header for header in headers_of_it if header not in _CLOSE]
             await reply.whole(refused.status, refused.body, headers=headers_of_it)
         except Disconnected:
             pass
@@ -336,12 +341,14 @@ class TesseronEndpoint:
 
     async def _body(self, headers: RequestHeaders, receive: Receive) -> bytes:
         try:
-            with anyio.fail_after(self.limits.body_deadline):
+            with self._bodies.reading():
                 return await read_body(receive, self.limits.frame, headers.get(b"content-length"))
         except BodyTooLarge:
             limit = self.limits.frame
             raise _Refused(413, f"A message may have {limit} bytes", headers=_CLOSE, limit=limit) from None
-        except TimeoutError:
+        except BodyInterrupted as interrupted:
+            if interrupted.closing:
+                raise _Refused(503, "The gateway is closing", headers=[*_RETRY_AFTER, *_CLOSE]) from None
             message = f"The body did not come within {self.limits.body_deadline:g} s"
             raise _Refused(408, message, headers=_CLOSE) from None
 

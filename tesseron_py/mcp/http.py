@@ -185,8 +185,7 @@ class HttpEndpoint:
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            await self._open()
-            await self.provider.ready()
+            await self._start()
         except (Exception, SystemExit) as error:
             await self.aclose()
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -196,6 +195,10 @@ class HttpEndpoint:
         await receive()
         await self.aclose()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def _start(self) -> None:
+        """What the server waits for before it takes requests, where it has a lifespan."""
+        await self._open()
 
     async def _open(self) -> None:
         # Nothing of the request that happens to come first may live on in the tasks of the endpoint.

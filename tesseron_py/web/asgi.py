@@ -6,7 +6,8 @@ Nothing here knows MCP. A `Reply` is one response: sent whole, or begun as a str
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -73,6 +74,54 @@ class BodyTooLarge(Exception):
 
 class Disconnected(Exception):
     """The client left before its request was whole."""
+
+
+class BodyInterrupted(Exception):
+    """The body of a request was waited for no longer.
+
+    Args:
+        closing: Because the endpoint closes; else it was late.
+    """
+
+    def __init__(self, *, closing: bool) -> None:
+        super().__init__()
+        self.closing = closing
+
+
+class Bodies:
+    """The bodies that an endpoint reads: each has so long to come, and none keeps the endpoint from closing.
+
+    Args:
+        deadline: Seconds a body has to come in.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._closed = False
+        self._reading: set[anyio.CancelScope] = set()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read one in the body of this.
+
+        Raises:
+            BodyInterrupted: It is late, or the endpoint closes.
+        """
+        scope = anyio.CancelScope(deadline=anyio.current_time() + self._deadline)
+        self._reading.add(scope)
+        try:
+            with scope:
+                yield
+        finally:
+            self._reading.discard(scope)
+        if scope.cancelled_caught:
+            raise BodyInterrupted(closing=self._closed)
+
+    def close(self) -> None:
+        """Wait for none any longer."""
+        self._closed = True
+        for scope in tuple(self._reading):
+            scope.cancel()
 
 
 class RequestHeaders:

@@ -731,6 +731,13 @@ async def test_the_end_of_the_endpoint_ends_streams_openings_and_connections() -
         await made.endpoint.aclose()
 
 
+async def test_the_end_of_the_endpoint_does_not_wait_for_a_body_that_does_not_come() -> None:
+    async with guard(), opened() as (made, app, connection), app.unfinished(1, b"{") as stream:
+        await until(lambda: connection._post)
+        await made.endpoint.aclose()
+        assert b" 503 " in await stream.receive()
+
+
 # Who may talk to it
 
 

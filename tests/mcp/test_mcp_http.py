@@ -788,6 +788,22 @@ async def test_closing_withdraws_ends_and_refuses_further_requests() -> None:
         await endpoint.aclose()
 
 
+async def test_closing_does_not_wait_for_a_body_that_does_not_come() -> None:
+    async with web() as (client, endpoint), anyio.create_task_group() as group:
+
+        async def close() -> None:
+            while not endpoint._bodies._reading:
+                await anyio.wait_all_tasks_blocked()
+            await endpoint.aclose()
+
+        group.start_soon(close)
+        with anyio.fail_after(5):
+            async with client.unfinished(b"{") as response:
+                assert response.status == 503
+                assert response.headers["connection"] == "close"
+                assert "retry-after" in response.headers
+
+
 async def test_a_mounted_endpoint_needs_no_lifespan_and_keeps_nothing_of_the_first_request() -> None:
     from contextvars import ContextVar
 
