@@ -155,8 +155,10 @@ async def test_after_a_drop_the_manifest_leads_to_the_resume_endpoint_and_tokens
                 assert request["params"]["extensions"] == {"tesseron-py": 1}
                 welcome = {**WELCOME, "sessionId": "s_9", "resumeToken": new}
                 welcome["agent"] = {"id": "pending", "name": "Awaiting agent"}
+                welcome["claimCode"] = "ZZ22-ZZ"  # none of it counts: what is resumed is claimed
                 await gateway.send(id=request["id"], result=welcome)
                 assert (await gateway.call("who"))["result"]["output"] == "Claude"
+                assert host.claim_code is None
         seen = []
         with anyio.fail_after(5):
             while seen.count(Resumed(CLAUDE)) < 2:
