@@ -90,7 +90,7 @@ class DirectServer(AppProvider):
             state = await self._lifespan.enter()
             here, there = pair(limit=app.limits.frame)
             welcomed = anyio.Event()
-            session = Session(app, there, self.home, state=state, on_welcome=welcomed.set)
+            session = Session(app, there, self.home, state=state, check=self._lifespan.check, on_welcome=welcomed.set)
             self._session = session
             self.connect(here)
             self.home.start(self._serve, session, welcomed, name=f"session of {app.id}")

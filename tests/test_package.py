@@ -91,7 +91,7 @@ ALLOWED: dict[str, set[str]] = {
         "directory", "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.subset",
     },
     "endpoint": {"gateway", "local_gateways", "mcp", "bindings", "web"},
-    "lifespan": {"home", "app"},
+    "lifespan": {"home", "app", "errors"},
     "running": {"app", "host", "plain"},
     "app": {
         "actions", "errors", "limits", "protocol", "resources", "workers", "host", "direct", "bindings", "mcp",

@@ -221,6 +221,7 @@ class Host(AbstractAsyncContextManager["Host"]):
             channel,
             self._home,
             state=state,
+            check=self._lifespan.check,
             workers=self._workers,
             pair=None if minted else self._pairing.pair,
             on_welcome=partial(self._on_welcome, minted=minted),

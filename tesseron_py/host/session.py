@@ -102,6 +102,7 @@ class Session:
         home: Whose tasks the calls run in.
         state: What the app's lifespan yielded.
         workers: The threads of its `def` handlers; by default the app's.
+        check: Raises what a call or a read gets while that cannot be used.
         pair: A claimed session to resume; where the gateway does not, the app says hello instead.
         on_welcome: Called when the gateway has welcomed the app, or resumed its session.
         on_claimed: Called when an agent has claimed the session.
@@ -120,6 +121,7 @@ class Session:
         *,
         state: Any = None,
         workers: Workers | None = None,
+        check: Callable[[], None] = lambda: None,
         pair: Pair | None = None,
         on_welcome: Callable[[], None] | None = None,
         on_claimed: Callable[[AgentInfo], None] | None = None,
@@ -129,6 +131,7 @@ class Session:
         self.home = home
         self.state = state
         self._pair = pair
+        self._check = check
         self._on_welcome = on_welcome
         self._on_claimed = on_claimed
         self.workers: Workers = workers if workers is not None else app.workers
@@ -357,6 +360,7 @@ class Session:
         if action is None:
             raise NotFound(f"Unknown action: {name}")
         if id in self._calls:
+        self._check()
             raise InvalidParams(f"{INVOKE}: the invocation {id!r} is running already")
         client, caller = params.get("client"), params.get("caller")
         route = client.get("route") if isinstance(client, dict) else None
@@ -392,6 +396,7 @@ class Session:
         if resource is None:
             raise NotFound(f"Unknown resource: {name}")
         return resource
+        self._check()
 
     async def _read(self, request: Request, resource: Resource) -> None:
         result: dict[str, Any] = {}
@@ -487,6 +492,8 @@ class Session:
             return
         try:
             await self._send_reply(text)
+            else:
+                error = TesseronError(error.code, error.message, data)
         except TooLarge:
             request.answered = False
             await self.refuse(request, TesseronError(error.code, error.message[:500]))
