@@ -22,6 +22,7 @@ from .errors import (
     TesseronError,
 )
 from .protocol.messages import CONFIRM_SCHEMA, ELICIT, LOG, PROGRESS, SAMPLE, AgentInfo, Capabilities
+from .schema.binary import with_base64
 from .unset import UNSET
 
 if TYPE_CHECKING:
@@ -370,7 +371,7 @@ class Context(_Facts):
         if message is not None:
             params["message"] = message
         if data is not None:
-            params["data"] = data
+            params["data"] = with_base64(data)
         await self._line.notify(PROGRESS, params)
 
     async def log(self, message: str, *, level: Level = "info", **meta: Any) -> None:
@@ -388,7 +389,7 @@ class Context(_Facts):
             raise ValueError(f'level is "debug", "info", "warn" or "error", not {level!r}')
         params: dict[str, Any] = {"invocationId": self.invocation_id, "level": level, "message": message}
         if meta:
-            params["meta"] = meta
+            params["meta"] = with_base64(meta)
         await self._line.notify(LOG, params)
 
 

@@ -6,6 +6,7 @@ Both protocols share it. NaN, infinity and lone surrogates never go out, and wha
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
@@ -138,6 +139,8 @@ def _plain(value: Any, depth: int) -> Any:
             return [_plain(item, depth - 1) for item in value]
         case None | bool() | int() | float():
             return value
+        case bytes() | bytearray():
+            return b64encode(value).decode()
     if hasattr(value, "model_dump"):
         return _plain(value.model_dump(by_alias=True), depth)
     try:

@@ -88,7 +88,7 @@ def test_bytes_become_base64_in_models_too_where_they_are_no_text() -> None:
         day: date
 
     value = [b"\xfb\xff", {"x": File(data=b"\xfb\xff", day=date(2026, 1, 2))}]
-    assert json.loads(encode(value)) == ["-_8=", {"x": {"data": "-_8=", "day": "2026-01-02"}}]
+    assert json.loads(encode(value)) == ["+/8=", {"x": {"data": "+/8=", "day": "2026-01-02"}}]
 
 
 def test_what_cannot_be_encoded_is_a_value_error() -> None:

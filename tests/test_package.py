@@ -85,7 +85,7 @@ ALLOWED: dict[str, set[str]] = {
     "local_gateways": {"announcement", "directory"},
     "host": {
         "announcement", "directory", "local_gateways", "actions", "bindings", "content", "context", "errors", "home",
-        "lifespan", "limits", "protocol", "resources", "schema.handler", "workers", "app",
+        "jsontext", "lifespan", "limits", "protocol", "resources", "schema.binary", "schema.handler", "workers", "app",
     },
     "gateway": {
         "directory", "bindings", "errors", "home", "invocation", "limits", "mcp.provider", "protocol", "schema.subset",

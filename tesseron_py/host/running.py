@@ -28,6 +28,7 @@ from ..errors import (
     TesseronError,
 )
 from ..protocol.messages import ELICIT, WITHDRAW, AgentInfo, Capabilities
+from ..schema.binary import with_base64
 
 if TYPE_CHECKING:
     from ..actions import AnyAction
@@ -239,6 +240,8 @@ class RunningCall:
             output = blocks if isinstance(output, (list, tuple)) else blocks[0]
         elif self._action.strict and self._action.output is not None:
             output = self._action.output.check(output)
+        else:
+            output = with_base64(output)
         result: dict[str, Any] = {"invocationId": self.invocation_id, "output": output}
         if blocks is not None and self._session.extended:
             result["content"] = blocks

@@ -48,6 +48,7 @@ from ..protocol.messages import (
     Capabilities,
     same_major,
 )
+from ..schema.binary import with_base64
 from ..schema.handler import is_async
 from ..workers import Workers, loop_caller
 from .running import RunningCall, error_of, unencodable
@@ -101,8 +102,8 @@ class Session:
         channel: The connection, just opened.
         home: Whose tasks the calls run in.
         state: What the app's lifespan yielded.
-        workers: The threads of its `def` handlers; by default the app's.
         check: Raises what a call or a read gets while that cannot be used.
+        workers: The threads of its `def` handlers; by default the app's.
         pair: A claimed session to resume; where the gateway does not, the app says hello instead.
         on_welcome: Called when the gateway has welcomed the app, or resumed its session.
         on_claimed: Called when an agent has claimed the session.
@@ -120,8 +121,8 @@ class Session:
         home: Home,
         *,
         state: Any = None,
-        workers: Workers | None = None,
         check: Callable[[], None] = lambda: None,
+        workers: Workers | None = None,
         pair: Pair | None = None,
         on_welcome: Callable[[], None] | None = None,
         on_claimed: Callable[[AgentInfo], None] | None = None,
@@ -130,8 +131,8 @@ class Session:
         self._channel = channel
         self.home = home
         self.state = state
-        self._pair = pair
         self._check = check
+        self._pair = pair
         self._on_welcome = on_welcome
         self._on_claimed = on_claimed
         self.workers: Workers = workers if workers is not None else app.workers
@@ -359,8 +360,8 @@ class Session:
         action = self._app.find_action(name)
         if action is None:
             raise NotFound(f"Unknown action: {name}")
-        if id in self._calls:
         self._check()
+        if id in self._calls:
             raise InvalidParams(f"{INVOKE}: the invocation {id!r} is running already")
         client, caller = params.get("client"), params.get("caller")
         route = client.get("route") if isinstance(client, dict) else None
@@ -395,8 +396,8 @@ class Session:
         resource = self._app.find_resource(name)
         if resource is None:
             raise NotFound(f"Unknown resource: {name}")
-        return resource
         self._check()
+        return resource
 
     async def _read(self, request: Request, resource: Resource) -> None:
         result: dict[str, Any] = {}
@@ -404,7 +405,10 @@ class Session:
         with anyio.move_on_after(DEFAULT_TIMEOUT) as scope:
             self._reads.add(scope)
             try:
-                result["value"] = await self.run_author_function(resource.read_value)
+                value = await self.run_author_function(resource.read_value)
+                if isinstance(value, (bytes, bytearray, memoryview)) and self.extended:
+                    result["encoding"] = "base64"
+                result["value"] = with_base64(value)
             except anyio.get_cancelled_exc_class():
                 if scope.cancel_called or not self.home.is_open:
                     raise
@@ -481,19 +485,20 @@ class Session:
 
     async def refuse(self, request: Request, error: TesseronError) -> None:
         """Answer a request with an error."""
-        if error.data is not None and self._app.mask_errors:
+        if error.data is not None:
             try:
-                encode(error.data)
+                data = with_base64(error.data)
+                encode(data)
             except ValueError as problem:
                 unsent = self._unencodable("Its data", problem)
                 error = TesseronError(error.code, f"{error.message} ({unsent.message})")
+            else:
+                error = TesseronError(error.code, error.message, data)
         text = self._peer.refuse(request, error)
         if text is None:
             return
         try:
             await self._send_reply(text)
-            else:
-                error = TesseronError(error.code, error.message, data)
         except TooLarge:
             request.answered = False
             await self.refuse(request, TesseronError(error.code, error.message[:500]))

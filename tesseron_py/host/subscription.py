@@ -12,6 +12,7 @@ import anyio
 
 from ..errors import ActionError, InvalidParams, TesseronError
 from ..protocol.messages import UPDATED
+from ..schema.binary import with_base64
 from ..workers import loop_caller
 
 if TYPE_CHECKING:
@@ -178,7 +179,9 @@ class Subscriptions:
     def update_text(self, subscription: Subscription, value: Any) -> str | None:
         """The text of an update, or `None` for a value that cannot go on the wire, which is logged."""
         try:
-            return self._session.notification_text(UPDATED, {"subscriptionId": subscription.id, "value": value})
+            return self._session.notification_text(
+                UPDATED, {"subscriptionId": subscription.id, "value": with_base64(value)}
+            )
         except (ValueError, TesseronError) as problem:
             logger.error("A value of resource %r cannot be sent: %s", subscription.resource.name, problem)
             return None

@@ -128,7 +128,9 @@ def _form(schema_type: Any) -> AnswerForm:
             adapter = TypeAdapter(_make_typed_dict("Answer", {name: schema_type}))
             document = form_document(adapter)
         inlined = inline_schema(document)
-        validator = JsonValidator(adapter, document, inlined, refuse_unknown=False, noun="field", show=False)
+        validator = JsonValidator(
+            adapter, document, inlined, refuse_unknown=False, noun="field", show=False, base64=False
+        )
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
         raise InvalidSchema(f"{named(schema_type)} has no JSON Schema: {reason(error)}") from error

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import core_schema
 
+from .binary import MARK, document_schema, write_base64
 from .inline import inline_schema
 
 
@@ -19,6 +20,17 @@ class _Schema(GenerateJsonSchema):
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """Nothing: a default that cannot be published is left out, and the function still has it."""
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        if schema.get("metadata", {}).get(MARK):
+            return {"type": "string", "contentEncoding": "base64"}  # its lengths are those of the bytes
+        return super().bytes_schema(schema)
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        written, default = super().default_schema(schema), schema.get("default")
+        if isinstance(default, bytes) and schema["schema"].get("metadata", {}).get(MARK):
+            written = {**written, "default": write_base64(default)}
+        return written
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
         # RFC 3339, which `format: date-time` stands for, demands the offset that a naive datetime refuses.
@@ -69,6 +81,9 @@ def output_schema(type: Any) -> dict[str, Any]:
 
 
 def _generate(adapter: TypeAdapter[Any], generator: type[GenerateJsonSchema], mode: JsonSchemaMode) -> dict[str, Any]:
+    marked = None if generator is _FormSchema else document_schema(adapter.core_schema, mode)
+    if marked is not None:
+        return generator(by_alias=True).generate(marked, mode=mode)
     return adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
 
 

@@ -20,6 +20,8 @@ class Output:
 
     schema: dict[str, Any]
     _adapter: Any
+    _serializer: Any
+    _structure: Any
 
     def check(self, value: Any) -> Any:
         """`value` as JSON, when it fits the type.
@@ -33,7 +35,13 @@ class Output:
             checked = self._adapter.validate_python(value)
         except ValidationError as error:
             raise _misfit(issues_of(error, value, noun="field", show=lambda path: True)) from error
-        plain = self._adapter.dump_python(checked, mode="json", by_alias=True)
+        if self._structure is not None:  # an instance counts as valid there, whatever it holds by now
+            try:
+                self._structure.validate_python(checked)
+            except ValidationError as error:
+                held = self._adapter.dump_python(checked, warnings=False)  # an issue's path leads through dicts
+                raise _misfit(issues_of(error, held, noun="field", show=lambda path: True)) from error
+        plain = self._serializer.to_python(checked, mode="json", by_alias=True, warnings="error")
         if (path := _not_finite(plain)) is not None:
             raise _misfit([Issue("NaN and infinity are no JSON numbers", path)])
         return plain
@@ -64,13 +72,22 @@ def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: An
     from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
     from pydantic.errors import PydanticInvalidForJsonSchema
 
+    from .binary import serializer_for
+    from .fitting import structure_of
+
     explicit = declared is not UNSET
     type = declared if explicit else returned
     if type is UNSET or type is None or type is Any or type is inspect.Signature.empty:
         return None
     try:
         adapter = TypeAdapter(type)
-        return Output(output_schema(adapter), adapter)
+        serializer = serializer_for(adapter.core_schema)
+        return Output(
+            output_schema(adapter),
+            adapter,
+            adapter.serializer if serializer is None else serializer,
+            structure_of(adapter.core_schema),
+        )
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, NameError) as error:
         if not explicit:
             return None

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ..jsontext import decode, encode
+from .binary import validator_for
 from .corrections import Corrections
 from .issues import Issue, Mismatch, Path, issues_of, shortened
 
@@ -30,6 +31,7 @@ class JsonValidator:
         noun: What a field is called in messages.
         show: Whether messages may show the values that came; they never show what a schema says is `writeOnly`, as
             pydantic's secrets are.
+        base64: Whether bytes are base64, as agents and models write them; a person writes text.
     """
 
     __slots__ = ("_corrections", "_extra", "_is_open", "_noun", "_published", "_show", "_validate")
@@ -43,8 +45,10 @@ class JsonValidator:
         refuse_unknown: bool,
         noun: str,
         show: bool,
+        base64: bool = True,
     ) -> None:
-        self._validate = adapter.validator.validate_json
+        reads_base64 = validator_for(adapter.core_schema) if base64 else None
+        self._validate = (adapter.validator if reads_base64 is None else reads_base64).validate_json
         self._corrections = Corrections(document)
         self._published = published
         self._extra: Any = "forbid" if refuse_unknown else None

@@ -1005,3 +1005,37 @@ async def test_what_wraps_an_async_def_may_return_a_plain_value() -> None:
         assert output_of(await gateway.call("count")) == 42
         await gateway.send(id=1, method="resources/read", params={"name": "count"})
         assert (await gateway.recv())["result"] == {"value": 42}
+
+
+async def test_bytes_go_out_as_base64_whichever_way_they_go() -> None:
+    raw, text = b"\xfb\xff", "+/8="
+    app = Tesseron("shop")
+
+    @app.action
+    async def loose(ctx: Context) -> bytes:
+        await ctx.progress(1, data=raw)
+        await ctx.log("raw", raw=raw)
+        return raw
+
+    @app.action("strict").strict_output().handler
+    async def strict() -> bytes:
+        return raw
+
+    @app.action("picture").strict_output().handler
+    async def picture() -> Image:
+        return Image(raw, "image/png")
+
+    @app.action
+    async def fail(data: bytes) -> None:
+        raise ActionError("why", {"data": data})
+
+    async with serving(app, extensions={"tesseron-py": 1}) as gateway:
+        await gateway.invoke("loose")
+        assert (await gateway.recv())["params"]["data"] == text
+        assert (await gateway.recv())["params"]["meta"] == {"raw": text}
+        assert output_of(await gateway.recv()) == text
+        assert output_of(await gateway.call("strict")) == text
+        result = (await gateway.call("picture"))["result"]
+        assert result["output"] == {"data": text, "mime_type": "image/png"}
+        assert result["content"] == [{"type": "image", "data": text, "mimeType": "image/png"}]
+        assert error_of(await gateway.call("fail", {"data": "-_8="}))[2] == {"data": text}

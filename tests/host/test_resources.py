@@ -427,3 +427,21 @@ def leave(error: Any) -> Callable[[], Any]:
         raise error
 
     return clean_up
+
+
+async def test_bytes_are_base64_and_marked_for_gateways_of_ours() -> None:
+    app = Tesseron("shop")
+    app.resource("logo").read(lambda: b"\xfb\xff")
+    app.resource("logos").read(lambda: [b"\xfb\xff"])
+    for welcome, logo in (
+        ({}, {"value": "+/8="}),
+        ({"extensions": {"tesseron-py": 1}}, {"value": "+/8=", "encoding": "base64"}),
+    ):
+        async with serving(app, **welcome) as gateway:
+            await gateway.send(id=1, method="resources/read", params={"name": "logo"})
+            assert (await gateway.recv())["result"] == logo
+            await gateway.send(id=2, method="resources/read", params={"name": "logos"})
+            assert (await gateway.recv())["result"] == {"value": ["+/8="]}
+            await subscribe(gateway, "logo")
+            app.resources["logo"].publish(b"\xff\xfb")
+            assert (await gateway.recv())["params"]["value"] == "//s="

@@ -263,7 +263,7 @@ TYPED = signature_of(typed)
         ("size", "large", Size.LARGE),
         ("tags", ["a", "a"], {"a"}),
         ("pair", [1.0, "a"], (1, "a")),
-        ("raw", "hi", b"hi"),
+        ("raw", "aGk=", b"hi"),
         ("path", "a/b", Path("a/b")),
         ("level", 1, 1),
         ("level", 1.0, 1),

@@ -1,0 +1,191 @@
+"""Bytes on the wire: standard base64 (RFC 4648 §4) wherever they stand, and URL-safe base64 is read as well.
+
+Pydantic writes the bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most
+decoders misread. Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept.
+"""
+
+from __future__ import annotations
+
+import binascii
+import dataclasses
+from base64 import b64decode, b64encode
+from collections.abc import Collection
+from typing import Any, Final, Literal, TypeAlias
+
+from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator
+
+from ..jsontext import MAX_NESTING
+from .caching import cached_by_type
+
+__all__ = ["MARK", "document_schema", "read_base64", "serializer_for", "validator_for", "with_base64", "write_base64"]
+
+MARK: Final = "tesseron_py_base64"
+"""In the metadata of a core schema: these bytes are base64 on the wire."""
+
+_Purpose: TypeAlias = Literal["document", "validate", "serialize"]
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_BYTES: Final = (bytes, bytearray, memoryview)
+_SEQUENCES: Final = (list, tuple, set, frozenset)
+
+# Entries of a core schema that hold an author's values and not schemas.
+_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "serialization", "members"})
+_CONFIGURED: Final[dict[_Purpose, str]] = {"validate": "val_json_bytes", "serialize": "ser_json_bytes"}
+
+
+def write_base64(value: bytes | bytearray | memoryview) -> str:
+    """`value` as standard base64."""
+    return b64encode(value).decode()
+
+
+def read_base64(text: Any) -> Any:
+    """The bytes that `text` stands for, in standard or URL-safe base64, padded or not; what is no text is returned.
+
+    Raises:
+        ValueError: It is not base64.
+    """
+    if not isinstance(text, str):
+        return text
+    standard = text.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("base64 is expected") from None
+
+
+def with_base64(value: Any) -> Any:
+    """`value` with base64 in place of bytes; itself, when it holds none.
+
+    Raises:
+        ValueError: It holds itself, or a model in it cannot be written.
+    """
+    return _written(value, set()) if type(value) not in _PLAIN and _holds_bytes(value) else value
+
+
+def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -> Any:
+    """The core schema to make a JSON Schema of: which bytes are base64 is marked. `None`: as it is."""
+    found, changed = _Change("document", _CONFIGURED["validate" if mode == "validation" else "serialize"]).of(schema)
+    return found if changed else None
+
+
+def validator_for(schema: Any) -> Any:
+    """A validator of the core schema `schema` that reads base64; `None` where it takes no bytes."""
+    found, changed = _Change("validate", _CONFIGURED["validate"]).of(schema)
+    return _built(SchemaValidator, found) if changed else None
+
+
+def serializer_for(schema: Any) -> Any:
+    """A serializer of the core schema `schema` that writes base64; `None` where it has no bytes."""
+    found, changed = _Change("serialize", _CONFIGURED["serialize"]).of(schema)
+    return _built(SchemaSerializer, found) if changed else None
+
+
+def _built(kind: Any, schema: Any) -> Any:
+    try:
+        return kind(schema, None, _use_prebuilt=False)
+    except TypeError:
+        # Before pydantic 2.13 a model within another is always written and read in pydantic's own way.
+        return kind(schema)
+
+
+class _Change:
+    """A copy of a core schema with its bytes as base64, as far as a purpose needs it."""
+
+    def __init__(self, purpose: _Purpose, configured: str) -> None:
+        self._purpose = purpose
+        self._configured = configured
+
+    def of(self, schema: Any) -> tuple[Any, bool]:
+        """The copy, and whether anything is different in it."""
+        return self._node(schema)
+
+    def _node(self, node: Any) -> tuple[Any, bool]:
+        if isinstance(node, (list, tuple)):
+            found = [self._node(each) for each in node]
+            return type(node)(each for each, _ in found), any(changed for _, changed in found)
+        if not isinstance(node, dict):
+            return node, False
+        if node.get("type") == "bytes":
+            return (node, False) if "serialization" in node else (self._bytes(node), True)
+        if "serialization" in node and str(node.get("type")).startswith("function-"):
+            return node, False  # a type with a way of its own
+        config = node.get("config")
+        if isinstance(config, dict) and config.get(self._configured, "utf8") != "utf8":
+            return node, False
+        changed, copy = False, dict(node)
+        for key, value in node.items():
+            if key not in _VALUES and isinstance(value, (dict, list, tuple)):
+                copy[key], different = self._node(value)
+                changed = changed or different
+        return (copy, True) if changed else (node, False)
+
+    def _bytes(self, node: dict[str, Any]) -> dict[str, Any]:
+        match self._purpose:
+            case "document":
+                return {**node, "metadata": {**node.get("metadata", {}), MARK: True}}
+            case "validate":
+                reads = {"type": "no-info", "function": read_base64}
+                return {"type": "function-before", "function": reads, "schema": node}
+            case "serialize":
+                writes = {"type": "function-plain", "function": write_base64, "when_used": "json"}
+                return {**node, "serialization": writes}
+
+
+def _holds_bytes(value: Any) -> bool:
+    # Level by level, so that nearly all of it happens in C; every output of every action comes by here.
+    level: Collection[Any] = (value,)
+    for _ in range(MAX_NESTING):
+        if {*map(type, level)} <= _PLAIN:
+            return False
+        inside: list[Any] = []
+        for item in {id(each): each for each in level if type(each) not in _PLAIN}.values():  # each once, if it loops
+            if isinstance(item, dict):
+                inside += item.values()
+            elif isinstance(item, _SEQUENCES):
+                inside += item
+            elif isinstance(item, _BYTES):
+                return True
+            elif hasattr(kind := type(item), "__pydantic_serializer__"):
+                if _writer(kind) is not None:
+                    return True
+            elif dataclasses.is_dataclass(kind):
+                inside += [getattr(item, each.name) for each in dataclasses.fields(kind)]
+        level = inside
+    return False
+
+
+def _written(value: Any, around: set[int]) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, _BYTES):
+        return write_base64(value)
+    if id(value) in around:
+        raise ValueError("it holds itself")
+    around.add(id(value))
+    try:
+        if isinstance(value, dict):
+            return {key: _written(item, around) for key, item in value.items()}
+        if isinstance(value, _SEQUENCES):
+            return [_written(item, around) for item in value]
+        if hasattr(kind, "__pydantic_serializer__"):
+            writer = _writer(kind)
+            return value if writer is None else _dumped(writer, value)
+        if dataclasses.is_dataclass(kind):
+            return {each.name: _written(getattr(value, each.name), around) for each in dataclasses.fields(kind)}
+        return value
+    finally:
+        around.discard(id(value))
+
+
+def _dumped(writer: Any, value: Any) -> Any:
+    try:
+        return writer.to_python(value, mode="json", by_alias=True, warnings=False)
+    except PydanticSerializationError as error:
+        raise ValueError(str(error)) from error
+
+
+@cached_by_type
+def _writer(kind: Any) -> Any:
+    """The serializer of a model or dataclass that has fields of bytes; `None` for all others."""
+    return serializer_for(kind.__pydantic_core_schema__)

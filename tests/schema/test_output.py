@@ -1,0 +1,198 @@
+"""The check of a strict action's output: what goes out fits the published type, whatever object it came in."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import InitVar, dataclass, field
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    RootModel,
+    SecretStr,
+    computed_field,
+    field_validator,
+)
+from pydantic_core import PydanticSerializationError
+
+from tesseron_py.errors import ActionError
+from tesseron_py.schema.output import Output, output_for
+from tesseron_py.unset import UNSET
+
+
+class Inner(BaseModel):
+    n: int
+
+
+class Out(BaseModel):
+    n: int
+    size: Literal["s", "m"] = "s"
+    inner: Inner | None = None
+    named: str = Field("x", alias="Named")
+    raw: bytes = b""
+
+
+@dataclass
+class Plain:
+    n: int
+
+
+class Priced(BaseModel):
+    price: float
+
+    @field_validator("price", mode="before")
+    @classmethod
+    def read(cls, value: str) -> float:
+        return float(value.removesuffix(" EUR"))
+
+
+def output(declared: Any) -> Output:
+    found = output_for(lambda: None, name="act", declared=UNSET, returned=declared)
+    assert found is not None
+    return found
+
+
+def mutated() -> Out:
+    out = Out(n=1)
+    out.n = "oops"  # type: ignore[assignment]
+    return out
+
+
+MISFITS: list[tuple[Any, Any, list[Any]]] = [
+    (Out, mutated(), ["n"]),
+    (Out, Out.model_construct(n="oops"), ["n"]),
+    (Out, Out.model_construct(n=1, size="xl"), ["size"]),
+    (Out, Out(n=1, inner=Inner.model_construct(n=None)), ["inner", "n"]),
+    (list[Out], [Out(n=1), mutated()], [1, "n"]),
+    (Plain, Plain("oops"), ["n"]),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("declared", "value", "path"), MISFITS)
+def test_an_instance_that_no_longer_fits_is_refused(declared: Any, value: Any, path: list[Any]) -> None:
+    with warnings.catch_warnings(record=True) as warned, pytest.raises(ActionError, match="does not fit") as refused:
+        warnings.simplefilter("always")
+        output(declared).check(value)
+    assert [issue["path"] for issue in refused.value.data] == [path]
+    assert warned == []
+
+
+def test_a_valid_instance_is_not_validated_again() -> None:
+    assert output(Priced).check(Priced.model_validate({"price": "3 EUR"})) == {"price": 3.0}
+
+
+class Shade(Enum):
+    DARK = "dark"
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int = Field(9, ge=0, le=9)
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"] = "dog"
+
+
+class Names(RootModel[list[str]]):
+    pass
+
+
+class Everything(BaseModel):
+    """What the structure has to be found through."""
+
+    model_config = ConfigDict(use_enum_values=True, arbitrary_types_allowed=True)
+    shade: Shade = Shade.DARK
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")] = Cat()
+    names: Names = Names(["a"])
+    below: list[Everything] = []
+    day: date = date(2026, 1, 2)
+    path: Path = Path("a")
+    price: Decimal = Decimal("1.5")
+    near: Annotated[int, AfterValidator(lambda n: n + 1)] = 1
+    tags: set[str] = set()
+    either: int | str | None = None
+    typed: dict[str, Cat] = {}
+    secret: SecretStr = SecretStr("s")
+    _private: int = PrivateAttr(1)
+
+    def model_post_init(self, context: Any) -> None:
+        MADE.append(self)
+
+    @computed_field
+    def doubled(self) -> int:
+        return self._private * 2
+
+
+MADE: list[Any] = []
+
+
+def test_a_valid_instance_is_written_without_any_of_its_authors_hooks() -> None:
+    value = Everything.model_validate(
+        {"shade": "dark", "near": 1, "below": [{"near": 5}], "typed": {"a": {"lives": 3}}, "tags": ["x"]}
+    )
+    value._private = 4
+    made = len(MADE)
+    plain = output(Everything).check(value)
+    assert len(MADE) == made
+    assert (plain["near"], plain["below"][0]["near"], plain["doubled"], plain["shade"]) == (2, 6, 8, "dark")
+
+
+def change(**changes: Any) -> Everything:
+    return Everything().model_copy(update=changes)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        change(pet=Cat.model_construct(lives=10)),
+        change(pet="cat"),
+        change(names=Names.model_construct(root=[1])),
+        change(below=[change(near="x")]),
+        change(day="yesterday"),
+        change(tags={1}),
+        change(typed={"a": 5}),
+        change(either=[]),
+    ],
+    ids=repr,
+)
+def test_what_does_not_fit_is_found_at_any_depth(value: Everything) -> None:
+    with pytest.raises(ActionError, match="does not fit"):
+        output(Everything).check(value)
+
+
+def test_a_dataclass_with_fields_of_every_kind() -> None:
+    @dataclass(slots=True)
+    class Counted:
+        n: int
+        start: InitVar[int] = 0
+        total: int = field(init=False, default=0)
+
+        def __post_init__(self, start: int) -> None:
+            self.total = self.n + start
+
+    assert output(Counted).check(Counted(1, 2)) == {"n": 1, "total": 3}
+    with pytest.raises(ActionError, match="does not fit"):
+        output(Counted).check(Counted("1x", "2"))  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_written_is_an_error_of_its_own() -> None:
+    class Odd(BaseModel):
+        n: Any
+
+    with pytest.raises(PydanticSerializationError):
+        output(Odd).check(Odd(n=object()))
+
+
+def test_a_type_without_models_needs_no_second_look() -> None:
+    assert output(list[int])._structure is None
+    assert output(list[int]).check([1]) == [1]
