@@ -1,7 +1,8 @@
 """Calls that a client may repeat without doing anything twice: the same key, tool and arguments join the first call.
 
 The key comes in `_meta["tesseron-py/idempotencyKey"]` (§11 of our notes on Tesseron). A call can be joined while it
-runs and for a grace period after its result; one that was given up is forgotten at once, since it has no result.
+runs and for a grace period after its end. One that was given up has no result, and may have had its effect all the
+same: for as long, its key is refused.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ GRACE: Final = 60.0
 MOST: Final = 1024
 ROOM: Final = 64 * 1024 * 1024
 """Bytes of results that are kept in all; the oldest go first."""
+
+GIVEN_UP: Final = (
+    "The call of this idempotency key was given up before it had a result: its client hung up, cancelled it, or did not"
+    " come back. It may have had its effect by then, so it is not begun anew; look whether it had, and call with another"
+    " key if it is to be done again"
+)
 
 Key: TypeAlias = tuple[str, str, str, str]
 
@@ -48,7 +55,11 @@ class Repeats:
     def join(
         self, principal: str, name: str, arguments: Mapping[str, Any], key: str, start: Callable[[], Invocation]
     ) -> Invocation:
-        """The call of this key, tool and arguments; `start` begins it where there is none."""
+        """The call of this key, tool and arguments; `start` begins it where there is none.
+
+        Raises:
+            ActionCancelled: There was one, and it was given up.
+        """
         import json  # few clients send a key, and every client waits for what is imported at the start
 
         whole = (principal, name, key, json.dumps(arguments, sort_keys=True, default=str))
@@ -59,13 +70,12 @@ class Repeats:
                 self._forget(next(iter(self._calls)))
             self._calls[whole] = call
             call.invocation.then(lambda outcome: self._ended(whole, call, outcome))
+        elif _was_given_up(call.invocation.outcome):
+            raise ActionCancelled(GIVEN_UP)
         return call.invocation
 
     def _ended(self, key: Key, call: _Call, outcome: Outcome) -> None:
         if self._calls.get(key) is not call:
-            return
-        if isinstance(outcome, Failed) and isinstance(outcome.error, ActionCancelled):
-            self._forget(key)
             return
         call.size = size_of(outcome)
         self._size += call.size
@@ -80,6 +90,10 @@ class Repeats:
 
     def _forget(self, key: Key) -> None:
         self._size -= self._calls.pop(key).size
+
+
+def _was_given_up(outcome: Outcome | None) -> bool:
+    return isinstance(outcome, Failed) and isinstance(outcome.error, ActionCancelled)
 
 
 def size_of(outcome: Outcome) -> int:
