@@ -21,6 +21,7 @@ from ..mcp.client import (
     EraChoice,
     McpClient,
     McpError,
+    MissingCapability,
     Progress,
     Question,
     Transport,
@@ -181,8 +182,13 @@ class _Player:
             print(plain_json(encode(await self._value(directive))), file=self._results, flush=True)
         except TransportEnded as error:
             raise Failure(str(error)) from error
+        except MissingCapability as error:
+            mend = ""
+            if "elicitation" in error.required and self._answers is None:
+                mend = " (--elicit offers elicitation)"
+            _complain(what, f"{error}{mend}", error.code)
         except McpError as error:
-            _complain(what, error.message, error.code, error.data)
+            _complain(what, str(error), error.code, error.data)
         except (ClientError, ValueError) as error:
             _complain(what, str(error))
         else:

@@ -20,7 +20,16 @@ from ..home import Home
 from . import messages
 from .client_answers import Answer, AnswerCallback, Answers, Question, SampleCallback
 from .client_era import CHOICES, HTTP_PATIENCE, PATIENCE, EraChoice, Speech, choose, only_modern
-from .client_errors import BadAnswer, ClientError, McpError, NoAnswer, RequestTimeout, TransportEnded
+from .client_errors import (
+    BadAnswer,
+    ClientError,
+    McpError,
+    MissingCapability,
+    NoAnswer,
+    RequestTimeout,
+    TransportEnded,
+    UnsupportedVersion,
+)
 from .client_legacy import LegacySpeech
 from .client_modern import ModernSpeech
 from .client_peer import Peer
@@ -41,6 +50,7 @@ __all__ = [
     "Log",
     "McpClient",
     "McpError",
+    "MissingCapability",
     "NoAnswer",
     "PipeTransport",
     "Progress",
@@ -49,6 +59,7 @@ __all__ = [
     "Server",
     "Transport",
     "TransportEnded",
+    "UnsupportedVersion",
     "value_of",
 ]
 

@@ -13,7 +13,15 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
-from .client_errors import BadAnswer, ClientError, McpError, NoAnswer, RequestTimeout
+from .client_errors import (
+    BadAnswer,
+    ClientError,
+    McpError,
+    MissingCapability,
+    NoAnswer,
+    RequestTimeout,
+    UnsupportedVersion,
+)
 from .client_server import Server
 from .messages import LEGACY_VERSIONS, MODERN_VERSION
 from .provider import Era
@@ -25,8 +33,6 @@ EraChoice: TypeAlias = Literal["legacy", "modern", "auto"]
 CHOICES: Final[tuple[EraChoice, ...]] = ("legacy", "modern", "auto")
 
 HEADER_MISMATCH: Final = -32020
-MISSING_CAPABILITY: Final = -32021
-UNSUPPORTED_VERSION: Final = -32022
 
 PATIENCE: Final = 1.0
 """Seconds without an answer to `server/discover` until `initialize` is sent after it, over a pipe."""
@@ -125,13 +131,15 @@ def _better(first: _Answered, second: _Answered) -> _Answered:
 def _is_legacy(outcome: Server | Exception) -> bool:
     """Whether what came of `server/discover` leaves room for a legacy server. One that cannot be reached is neither."""
     match outcome:
-        case McpError(code=code) if code in (HEADER_MISMATCH, MISSING_CAPABILITY):
+        case UnsupportedVersion(supported=versions):
+            return any(version in LEGACY_VERSIONS for version in versions)
+        case MissingCapability():
             return False
-        case McpError(code=code) if code == UNSUPPORTED_VERSION:
-            return any(version in LEGACY_VERSIONS for version in supported_versions(outcome))
+        case McpError(code=code):
+            return code != HEADER_MISMATCH
         case NoAnswer(status=status):
             return status is not None and status < 500 and status not in (401, 403, 407, 429)
-        case McpError() | BadAnswer() | RequestTimeout():
+        case BadAnswer() | RequestTimeout():
             return True
     return False
 
@@ -141,9 +149,3 @@ def only_modern(error: ClientError) -> ClientError:
     if not _is_legacy(error) or isinstance(error, RequestTimeout):
         return error
     return BadAnswer(f"The server does not speak MCP {MODERN_VERSION}, and no other was to be tried. It says: {error}")
-
-
-def supported_versions(error: McpError) -> list[str]:
-    """What a server that refuses a version speaks, by its error -32022."""
-    versions = error.data.get("supported") if isinstance(error.data, dict) else None
-    return [version for version in versions if isinstance(version, str)] if isinstance(versions, list) else []

@@ -16,12 +16,12 @@ import anyio
 
 from ..home import Home
 from .client_answers import Answers
-from .client_era import HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION, OnProgress, supported_versions
+from .client_era import HEADER_MISMATCH, OnProgress
 from .client_errors import BadAnswer, ClientError, McpError, RequestTimeout, TransportEnded
 from .client_headers import ToolHeaders, argument_headers, standard_headers
 from .client_listen import Listener
 from .client_peer import Notice, Peer, named
-from .client_server import Server, named_versions
+from .client_server import Server
 from .messages import CALL_TOOL, DISCOVER, GET_PROMPT, LIST_TOOLS, MODERN_VERSION, READ_RESOURCE, TOOLS_CHANGED
 from .provider import Era
 
@@ -210,18 +210,15 @@ class ModernSpeech:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """One request and its response, whatever kind of result it is."""
-        try:
-            return await self._peer.request(
-                method,
-                {**params, "_meta": {**(params.get("_meta") or {}), **self._meta}},
-                timeout=timeout,
-                subject=subject,
-                on_progress=on_progress,
-                on_notice=on_notice,
-                headers={**standard_headers(method, params), **(headers or {})},
-            )
-        except McpError as error:
-            raise _explained(error, named(method, subject)) from None
+        return await self._peer.request(
+            method,
+            {**params, "_meta": {**(params.get("_meta") or {}), **self._meta}},
+            timeout=timeout,
+            subject=subject,
+            on_progress=on_progress,
+            on_notice=on_notice,
+            headers={**standard_headers(method, params), **(headers or {})},
+        )
 
     async def _argument_headers(self, method: str, params: Mapping[str, Any], until: float) -> dict[str, str]:
         name = params.get("name")
@@ -277,28 +274,3 @@ def _what_it_asks(method: str, subject: str | None, result: Mapping[str, Any]) -
     if not is_clear or (requests is None and state is None):
         raise BadAnswer(f"{named(method, subject)}: the server asks, and it cannot be understood what")
     return requests or {}, state
-
-
-def _explained(error: McpError, what: str) -> McpError:
-    """The error with words for what is missing, where it is one of the era's own."""
-    match error.code:
-        case code if code == MISSING_CAPABILITY:
-            required = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
-            names = ", ".join(_capabilities(required)) or "a capability that it does not name"
-            message = f"{what}: the server needs what this client does not offer: {names}. It says: {error.message}"
-        case code if code == UNSUPPORTED_VERSION:
-            versions = named_versions(supported_versions(error))
-            message = f"{what}: the server speaks MCP {versions}, and this client {MODERN_VERSION}"
-        case _:
-            return error
-    return McpError(error.code, message, error.data)
-
-
-def _capabilities(required: object) -> list[str]:
-    """`{"elicitation": {"form": {}}, "sampling": {}}` is `elicitation (form)` and `sampling`."""
-    if not isinstance(required, dict):
-        return []
-    return [
-        f"{name} ({', '.join(modes)})" if isinstance(modes, dict) and modes else name
-        for name, modes in required.items()
-    ]

@@ -58,7 +58,8 @@ class Server:
         if not isinstance(result, dict) or not isinstance(versions, list):
             raise BadAnswer("The server's answer to server/discover has no supportedVersions")
         if MODERN_VERSION not in versions:
-            raise BadAnswer(f"The server speaks MCP {named_versions(versions)}, and this client {MODERN_VERSION}")
+            names = ", ".join(version[:40] for version in versions[:8] if isinstance(version, str))
+            raise BadAnswer(f"The server speaks MCP {names or 'of no version'}, and this client {MODERN_VERSION}")
         meta = result.get("_meta")
         return cls._made(result, meta.get(SERVER_INFO) if isinstance(meta, dict) else None, MODERN_VERSION)
 
@@ -73,9 +74,3 @@ class Server:
             capabilities=capabilities if isinstance(capabilities, dict) else {},
             instructions=instructions if isinstance(instructions, str) else None,
         )
-
-
-def named_versions(versions: object) -> str:
-    """A server's versions in a sentence, however long or strange its list is."""
-    names = [version[:40] for version in versions if isinstance(version, str)] if isinstance(versions, list) else []
-    return ", ".join(names[:8]) or "of no version it names"

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..direct import memory_endpoint
+from ..errors import ErrorCode
 from ..gateway.provider import resource_uri
 from ..invocation import Accept, Cancel, Decline, Log, Progress
 from ..mcp import client as mcp
@@ -73,7 +74,7 @@ class Agent:
         *,
         elicitation: bool = True,
         sampling: Callable[[str], str | Awaitable[str]] | None = None,
-        era: EraChoice = "legacy",
+        era: EraChoice = "auto",
         name: str = "test-agent",
     ) -> None:
         if era not in CHOICES:
@@ -150,6 +151,8 @@ class Agent:
         __tracebackhide__ = True
         try:
             result = await self.client.call(action, input, timeout=timeout)
+        except mcp.MissingCapability as error:
+            raise ActionFailed(_own_code(error), error.message, error.data) from None
         except mcp.McpError as error:
             raise ActionFailed(error.code, error.message, error.data) from None
         finally:
@@ -221,6 +224,13 @@ class Agent:
             self.logs.append(Log(level, str(meta.pop("message", "")), meta))
         else:
             self.logs.append(Log(level, str(log.data)))
+
+
+def _own_code(error: mcp.MissingCapability) -> int:
+    """What the action failed with: the modern era has one code for everything that an agent may lack."""
+    if "elicitation" in error.required:
+        return ErrorCode.ELICITATION_NOT_AVAILABLE
+    return ErrorCode.SAMPLING_NOT_AVAILABLE if "sampling" in error.required else error.code
 
 
 def _way_to(target: object) -> tuple[Callable[[], AbstractAsyncContextManager[Transport]], str | None]:
