@@ -11,6 +11,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from .messages import CALL_TOOL, GET_PROMPT, HEADER_MISMATCH, READ_RESOURCE, VERSION_META, ProtocolError
@@ -23,6 +24,8 @@ _INTEGER: Final = re.compile(r"-?[0-9]+(?:\.0*)?", re.ASCII)
 _LONGEST: Final = 100
 """Characters of a number that is compared; none of JavaScript's integers is as long."""
 _PRIMITIVE: Final = ("string", "integer", "boolean")
+_VALUES: Final = ("const", "enum", "default", "examples")
+"""Keywords whose values are no schemas."""
 _BEGIN: Final = "=?base64?"
 _END: Final = "?="
 
@@ -76,6 +79,8 @@ def check_parameters(headers: Headers, mirrored: Sequence[MirroredParameter], ar
                 raise _mismatch(f"The header {name} is there, and {what} is not")
         elif isinstance(value, str | int):
             _same(headers, name, value, what, encoded=True)
+        elif isinstance(value, float) and value.is_integer():  # 5.0 is an integer in JSON Schema
+            _same(headers, name, int(value), what, encoded=True)
         # A value of another type cannot be mirrored, and does not fit the tool's schema either.
 
 
@@ -104,8 +109,14 @@ def mirrored_parameters(schema: object) -> tuple[MirroredParameter, ...]:
 
 
 def without_annotations(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with every `x-mcp-header` left out."""
-    return {key: _without(value) for key, value in schema.items() if key != ANNOTATION or isinstance(value, Mapping)}
+    """The schema with every `x-mcp-header` left out; a property of that name, and values, stay as they are."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, Mapping):
+            kept[key] = {name: _without(part) for name, part in value.items()}
+        elif key != ANNOTATION:
+            kept[key] = value if key in _VALUES else _without(value)
+    return kept
 
 
 def _without(part: Any) -> Any:
@@ -125,7 +136,7 @@ def _annotated(
             for name, part in value.items():
                 if isinstance(part, Mapping):
                     yield from _annotated(part, (*path, str(name)), reachable=reachable)
-        elif key in ("const", "enum", "default", "examples"):
+        elif key in _VALUES:
             continue
         else:
             for part in value if isinstance(value, list) else [value]:
@@ -134,7 +145,7 @@ def _annotated(
 
 
 def _same(headers: Headers, name: str, value: str | int, what: str, *, encoded: bool) -> None:
-    given = headers.all(name.lower().encode())
+    given = headers.all(_lower(name))
     if not given:
         raise _mismatch(f"The header {name} is missing, and {what} is there")
     if len(given) > 1:
@@ -150,6 +161,11 @@ def _same(headers: Headers, name: str, value: str | int, what: str, *, encoded: 
         raise _mismatch(f"The header {name} says {text!r}, and {what} is something else")
 
 
+@lru_cache(maxsize=256)
+def _lower(name: str) -> bytes:
+    return name.lower().encode()
+
+
 def _text(raw: bytes, name: str, *, encoded: bool) -> str:
     """What a header says.
 
@@ -157,12 +173,16 @@ def _text(raw: bytes, name: str, *, encoded: bool) -> str:
         ProtocolError: It has characters that no header may have, or an encoding that is none.
     """
     text = raw.decode("latin-1").strip(" \t")
-    if not all(" " <= character <= "~" or character == "\t" for character in text):
+    if not (text.isascii() and text.isprintable()) and not all(" " <= at <= "~" or at == "\t" for at in text):
         raise _mismatch(f"The header {name} has characters that are not plain ASCII; write {_BEGIN}…{_END}")
     if not encoded or not (text.startswith(_BEGIN) and text.endswith(_END) and len(text) >= len(_BEGIN) + len(_END)):
         return text
+    inside = text[len(_BEGIN) : -len(_END)]
     try:
-        return base64.b64decode(text[len(_BEGIN) : -len(_END)], validate=True).decode()
+        raw = base64.b64decode(inside, validate=True)
+        if base64.b64encode(raw).decode() != inside:  # the decoder overlooks stray bits and padding
+            raise binascii.Error
+        return raw.decode()
     except (binascii.Error, UnicodeDecodeError):
         raise _mismatch(f"The header {name} is not base64 of UTF-8 between {_BEGIN} and {_END}") from None
 
