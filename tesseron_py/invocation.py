@@ -215,11 +215,13 @@ class Share:
         invocation._readers += 1
 
     def give_up(self, reason: str) -> None:
-        """This reader waits no longer, and nobody else may: then the call is cancelled. May be repeated."""
+        """This reader waits no longer. If nobody else does, the call is cancelled. May be repeated."""
         if self._open:
             self.leave()
             if not self.invocation._readers:
                 self.invocation.cancel(reason)
+            else:
+                self.invocation._changed()  # so that whoever waits on its behalf looks up
 
     def leave(self) -> None:
         """This reader has what it came for; the call goes on without one, too. May be repeated."""

@@ -241,6 +241,8 @@ class Exchange:
                 view = invocation.view()
             if await self._attend(invocation, view):
                 return
+            if self._cancelled and view.outcome is None:
+                return  # it has other readers, and goes on for them
             if view.outcome is not None:
                 if not self._news():  # what the call told last, it may have told while others were sent
                     return
@@ -281,7 +283,7 @@ class Exchange:
         Returns:
             Whether the response is made with that, though the call is not over.
         """
-        questions, shown = view.open, self._shown
+        questions, shown = () if self._cancelled else view.open, self._shown
         if shown:
             still = {question.id for question in questions}
             for number in [number for number in shown if number not in still]:

@@ -14,7 +14,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from ..errors import ErrorCode, TesseronError
-from ..invocation import Failed, Invocation, Outcome, Question, Unavailable, View
+from ..invocation import Failed, Invocation, Outcome, Question, Share, Unavailable, View
 from ..jsontext import encode
 from .envelope import Request, result_text, size_above
 from .exchange import Begin, Exchange, Outlet, Pending
@@ -24,7 +24,8 @@ from .notes import Notes
 from .parked import Parked, ParkedCall
 from .prompts import Prompts
 from .provider import Caller
-from .questions import needed_capability, to_request
+from .questions import lacking_capability, to_request
+from .repeats import size_of
 from .seal import State
 
 logger = logging.getLogger("tesseron_py.mcp.leg")
@@ -74,6 +75,7 @@ class Leg(Exchange):
         self._decorate = decorate
         self._parked = parked
         self._seal = seal
+        self._weighed = False
 
     def overlook(self, invocation: Invocation) -> None:
         """What the call has told until now was told to nobody, and is not told to this leg either."""
@@ -109,15 +111,19 @@ class Leg(Exchange):
         pending, share = self._pending, self._share
         if not view.open or view.outcome is not None or self._cancelled or pending is None or share is None:
             return False
+        asked = self._asked(pending, view.open, share)
+        if len(asked) < len(view.open):
+            if asked:  # most handlers give up when one question cannot be put, and then nobody need be asked the rest
+                with anyio.move_on_after(QUIET):
+                    await invocation.changed(invocation.view().version)
+            return False
         try:
             call = self._parked.park(pending)
         except TesseronError as error:
             invocation.cancel(error.message)
             self._text = self._response(pending, Failed(error))
             return True
-        requests = self._requests(call, view.open)
-        if not requests:
-            return False
+        requests = {call.key(question): request for question, request in asked}
         text = self._asking(call, requests)
         if text is None:
             return False
@@ -125,25 +131,31 @@ class Leg(Exchange):
         share.leave()
         return True
 
-    def _requests(self, call: ParkedCall, questions: tuple[Question, ...]) -> dict[str, Any]:
-        """The `inputRequests`. A new question that this client cannot put is answered so at once.
+    def _asked(
+        self, pending: Pending, questions: tuple[Question, ...], share: Share
+    ) -> list[tuple[Question, dict[str, Any]]]:
+        """Each question with the request that puts it. Those that cannot be put are left out, and answered so.
 
         Raises:
-            ProtocolError: It was put before, by a leg that could; this leg cannot go on with the call.
+            ProtocolError: Another leg has put it, or can; this leg cannot go on with the call, which stays.
         """
-        requests: dict[str, Any] = {}
+        asked: list[tuple[Question, dict[str, Any]]] = []
+        refused: list[tuple[Question, Unavailable]] = []
+        call = self._parked.of(pending)
         for question in questions:
-            asked = to_request(question.body, self.version, self.caller.capabilities)
-            if not isinstance(asked, Unavailable):
-                method, params = asked
-                requests[call.key(question)] = {"method": method, "params": params or {}}
-            elif call.was_put(question):
-                assert self._share is not None
-                self._share.leave()
-                raise _missing(asked.reason, needed_capability(question.body))
-            else:
-                call.invocation.answer(question.id, asked)
-        return requests
+            request = to_request(question.body, self.version, self.caller.capabilities)
+            if not isinstance(request, Unavailable):
+                method, params = request
+                asked.append((question, {"method": method, "params": params or {}}))
+                continue
+            needed = lacking_capability(question.body, self.caller.capabilities)
+            if needed is not None and (pending.invocation.readers > 1 or (call is not None and call.was_put(question))):
+                share.leave()
+                raise _missing(request.reason, needed)
+            refused.append((question, request))
+        for question, unavailable in refused:
+            pending.invocation.answer(question.id, unavailable)
+        return asked
 
     def _asking(self, call: ParkedCall, requests: dict[str, Any]) -> str | None:
         """The text of the result that asks; `None` when a question could not be sent, and was answered so."""
@@ -160,15 +172,22 @@ class Leg(Exchange):
         call.refuse(_worst(requests), Unavailable(f"the question cannot be sent: {problem}"))
         return None
 
-    def _conclude(self, pending: Pending) -> None:
-        super()._conclude(pending)
-        if self._text is not None:
-            self._parked.weigh(pending, self._text)
+    def finish(self) -> str | None:
+        pending = None if self._finished else self._pending
+        text = super().finish()
+        if pending is not None and not self._weighed and pending.invocation.outcome is not None:
+            # The call ended while this leg waited, and its client is gone: nobody has made the text.
+            self._parked.weigh(pending, size_of(pending.invocation.outcome))
+        return text
 
     def _response(self, pending: Pending, outcome: Outcome) -> str:
         if isinstance(outcome, Failed) and outcome.error.code in _NEEDED:
             return self._fitting(self._error(_missing(outcome.error.message, _NEEDED[outcome.error.code])))
-        return super()._response(pending, outcome)
+        text = super()._response(pending, outcome)
+        if outcome is pending.invocation.outcome:  # what is kept is that, even where something else goes out
+            self._weighed = True
+            self._parked.weigh(pending, len(text))
+        return text
 
     def _result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._decorate(result)

@@ -150,12 +150,16 @@ class Parked:
         self._look_in()
         return call
 
-    def weigh(self, pending: Pending, text: str) -> None:
-        """A leg has made the text of the call's result; now its size is known."""
+    def of(self, pending: Pending) -> ParkedCall | None:
+        """The parked call of what a leg waits for, if it has asked before."""
+        return self._of.get(pending.invocation)
+
+    def weigh(self, pending: Pending, size: int) -> None:
+        """A leg has made the text of the call's result; now its size is known, in bytes."""
         call = self._of.get(pending.invocation)
         if call is not None and call.id in self._kept:
-            self._size += len(text) - call.size
-            call.size = len(text)
+            self._size += size - call.size
+            call.size = size
             self._make_room()
 
     def _ended(self, call: ParkedCall, outcome: Outcome) -> None:

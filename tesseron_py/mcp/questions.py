@@ -76,16 +76,16 @@ def to_request(
     return LIST_ROOTS, None
 
 
-def needed_capability(body: Body) -> Mapping[str, Any]:
-    """The capability that a client needs to be asked this, as it would declare it."""
+def lacking_capability(body: Body, capabilities: ClientCapabilities) -> Mapping[str, Any] | None:
+    """The capability that a client lacks to be asked this, as it would declare it; `None` when it has it."""
     match body:
         case Form():
-            return {"elicitation": {}}
+            return None if capabilities.form else {"elicitation": {}}
         case Url():
-            return {"elicitation": {"url": {}}}
+            return None if capabilities.url else {"elicitation": {"url": {}}}
         case Sample():
-            return {"sampling": {}}
-    return {"roots": {}}
+            return None if capabilities.sampling else {"sampling": {}}
+    return None if capabilities.roots else {"roots": {}}
 
 
 def reply_from_response(body: Body, message: Mapping[str, Any]) -> Reply:

@@ -63,7 +63,7 @@ class Running:
         self.scope = anyio.CancelScope()
         self.invocation = Invocation(provider.home, on_cancel=self.scope.cancel, deadline=provider.deadline)
 
-    async def ask(self, body: Body) -> Reply:
+    async def ask(self, body: Body, key: str | None = None) -> Reply:
         replies: list[Reply] = []
         answered = anyio.Event()
 
@@ -71,7 +71,7 @@ class Running:
             replies.append(reply)
             answered.set()
 
-        question = self.invocation.ask(body, on_reply=on_reply)
+        question = self.invocation.ask(body, on_reply=on_reply, key=key)
         try:
             await answered.wait()
         finally:

@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from jsonschema.protocols import Validator
 
 FOLDER = Path(__file__).with_name("schemas")
-VERSIONS = ("2025-06-18", "2025-11-25")
+VERSIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
 
 RESULTS = {
     "initialize": "InitializeResult",
@@ -27,6 +27,8 @@ RESULTS = {
     "prompts/list": "ListPromptsResult",
     "prompts/get": "GetPromptResult",
     "completion/complete": "CompleteResult",
+    "server/discover": "DiscoverResult",
+    "subscriptions/listen": "SubscriptionsListenResult",
 }
 REQUESTS = {
     "elicitation/create": "ElicitRequest",
@@ -40,6 +42,7 @@ NOTIFICATIONS = {
     "notifications/tools/list_changed": "ToolListChangedNotification",
     "notifications/resources/list_changed": "ResourceListChangedNotification",
     "notifications/resources/updated": "ResourceUpdatedNotification",
+    "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
 }
 
 
@@ -69,4 +72,5 @@ def check(version: str, message: dict[str, Any], method: str | None = None) -> N
     else:
         validate(version, "JSONRPCResultResponse" if new else "JSONRPCResponse", message)
         assert method is not None
-        validate(version, RESULTS[method], message["result"])
+        asks = version >= "2026-07-28" and message["result"].get("resultType") == "input_required"
+        validate(version, "InputRequiredResult" if asks else RESULTS[method], message["result"])
