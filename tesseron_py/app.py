@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
@@ -156,13 +156,14 @@ class Tesseron:
             tool = f"{self.id}__{item.name}"
             if len(tool) > MAX_TOOL_NAME:
                 raise RegistrationError(
-                    f"the tool name {tool!r} is {len(tool)} characters long and may be {MAX_TOOL_NAME};"
+                    f"{_place_of(item)}: the tool name {tool!r} is {len(tool)} characters long"
+                    f" and may be {MAX_TOOL_NAME};"
                     f' give the action a shorter name: app.action("short").handler(…)'
                 )
             with self._lock:
                 if item.name in self._actions:
                     raise RegistrationError(
-                        f"there is an action {item.name!r} already, {_where(self._actions[item.name].fn)};"
+                        f"{_place_of(item)}: there is an action {item.name!r} already, {_other(self._actions, item)};"
                         f' give this one another name, or remove that one first: app.remove_action("{item.name}")'
                     )
                 self._actions[item.name] = item
@@ -171,7 +172,8 @@ class Tesseron:
             with self._lock:
                 if item.name in self._resources:
                     raise RegistrationError(
-                        f"there is a resource {item.name!r} already;"
+                        f"{_place_of(item)}: there is a resource {item.name!r} already,"
+                        f" {_other(self._resources, item)};"
                         f' give this one another name, or remove that one first: app.remove_resource("{item.name}")'
                     )
                 self._resources[item.name] = item
@@ -416,6 +418,12 @@ def _check_id(id: str) -> None:
         raise ValueError(f"the id {id!r} has __ in it or ends in _, where gateways split tool names; take another")
 
 
-def _where(fn: Callable[..., Any]) -> str:
-    code = getattr(inspect.unwrap(fn), "__code__", None)
-    return f"at {code.co_filename}, line {code.co_firstlineno}" if code is not None else repr(fn)
+def _place_of(item: AnyAction | Resource) -> str:
+    from .schema.handler import place_of  # only where something is wrong
+
+    return place_of(item.fn if isinstance(item, Action) else item.read_value)
+
+
+def _other(declared: Mapping[str, AnyAction | Resource], item: AnyAction | Resource) -> str:
+    first = declared[item.name]
+    return "this very one" if first is item else _place_of(first)

@@ -95,7 +95,7 @@ ALLOWED: dict[str, set[str]] = {
     "running": {"app", "host", "plain"},
     "app": {
         "actions", "errors", "limits", "protocol", "resources", "workers", "host", "direct", "bindings", "mcp",
-        "running",
+        "running", "schema.handler",
     },
     "direct": {
         "_version", "app", "bindings", "gateway", "host", "lifespan", "limits", "mcp",

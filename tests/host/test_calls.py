@@ -6,6 +6,7 @@ import contextvars
 import functools
 import json
 import threading
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -1039,3 +1040,27 @@ async def test_bytes_go_out_as_base64_whichever_way_they_go() -> None:
         assert result["output"] == {"data": text, "mime_type": "image/png"}
         assert result["content"] == [{"type": "image", "data": text, "mimeType": "image/png"}]
         assert error_of(await gateway.call("fail", {"data": "-_8="}))[2] == {"data": text}
+
+
+def test_a_name_that_is_taken_or_too_long_names_both_places() -> None:
+    app = Tesseron("shop")
+
+    def first() -> None: ...
+
+    def second() -> None: ...
+
+    def place(fn: Callable[..., Any]) -> str:
+        return f"{fn.__qualname__} ({__file__}:{fn.__code__.co_firstlineno})"
+
+    action = app.action("taken").handler(first)
+    resource = app.resource("taken").read(first)
+    for declare, kind in ((app.action("taken").handler, "an action"), (app.resource("taken").read, "a resource")):
+        with pytest.raises(RegistrationError) as taken:
+            declare(second)
+        assert str(taken.value).startswith(f"{place(second)}: there is {kind} 'taken' already, {place(first)};")
+    for item in (action, resource):
+        with pytest.raises(RegistrationError, match="already, this very one"):
+            app.add(item)
+    with pytest.raises(RegistrationError) as long:
+        app.action("x" * 60).handler(second)
+    assert str(long.value).startswith(f"{place(second)}: the tool name 'shop__x")
