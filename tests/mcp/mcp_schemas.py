@@ -11,7 +11,8 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from jsonschema.protocols import Validator
 
 FOLDER = Path(__file__).with_name("schemas")
-VERSIONS = ("2025-06-18", "2025-11-25", "2026-07-28")
+VERSIONS = ("2025-06-18", "2025-11-25")
+MODERN = "2026-07-28"
 
 RESULTS = {
     "initialize": "InitializeResult",
@@ -60,7 +61,7 @@ def validate(version: str, name: str, value: Any) -> None:
 
 def check(version: str, message: dict[str, Any], method: str | None = None) -> None:
     """Fail unless `message`, sent by a server, is one of that revision; `method` is the request a result answers."""
-    if version not in VERSIONS:
+    if version not in (*VERSIONS, MODERN):
         return
     new = version >= "2025-11-25"
     if "method" in message:
@@ -72,5 +73,5 @@ def check(version: str, message: dict[str, Any], method: str | None = None) -> N
     else:
         validate(version, "JSONRPCResultResponse" if new else "JSONRPCResponse", message)
         assert method is not None
-        asks = version >= "2026-07-28" and message["result"].get("resultType") == "input_required"
+        asks = version >= MODERN and message["result"].get("resultType") == "input_required"
         validate(version, "InputRequiredResult" if asks else RESULTS[method], message["result"])
