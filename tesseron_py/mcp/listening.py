@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import anyio
 
-from ..invocation import Failed
+from ..errors import TesseronError
+from ..invocation import Done, Invocation
 from ..web.asgi import Gone
 from .changes import Changes, change_text
 from .envelope import Request, error_text, notification_text, result_text
@@ -100,6 +101,7 @@ class Listening:
         self._text: str | None = None
         self._cancelled = False
         self._finished = False
+        self._attached = False
 
     @property
     def over(self) -> bool:
@@ -114,7 +116,10 @@ class Listening:
         with self._scope:
             try:
                 await readiness.wait()
+                if self.over:
+                    return
                 self._provider.attach(self._client)
+                self._attached = True
                 await self._acknowledge()
                 await self._tell()
             except ProtocolError as error:
@@ -139,10 +144,11 @@ class Listening:
         """The last message; `None` when there is to be none. The provider forgets the client with this."""
         if not self._finished:
             self._finished = True
-            try:
-                self._provider.detach(self._client)
-            except Exception:
-                logger.exception("Detaching a client failed")
+            if self._attached:
+                try:
+                    self._provider.detach(self._client)
+                except Exception:
+                    logger.exception("Detaching a client failed")
             if self.on_finish is not None:
                 self.on_finish(self)
         return None if self._cancelled else self._text
@@ -168,20 +174,27 @@ class Listening:
         if self._filter.resources:
             granted[_RESOURCES] = True
         if self._filter.uris:
-            granted[_URIS] = [uri for uri in self._filter.uris if await self._follow(uri)]
+            granted[_URIS] = await self._follow()
         await self._outlet.send(notification_text(ACKNOWLEDGED, {"_meta": self._meta, "notifications": granted}))
 
-    async def _follow(self, uri: str) -> bool:
-        try:
-            following = self._provider.subscribe(uri, self._client)
-        except UnknownResource:
-            return False
-        view = following.view()
+    async def _follow(self) -> list[str]:
+        """Begin to follow every resource; those that are followed. All of them have the time of one silence."""
+        begun: dict[str, Invocation] = {}
+        for uri in self._filter.uris:
+            try:
+                begun[uri] = self._provider.subscribe(uri, self._client)
+            except (UnknownResource, TesseronError) as error:
+                logger.debug("The resource %s is not followed: %s", uri, error)
+            except Exception:
+                logger.exception("Following the resource %s failed", uri)
         with anyio.move_on_after(self._limits.silence):
-            while view.outcome is None:
-                view = await following.changed(view.version)
-        following.cancel("It takes too long")
-        return not isinstance(following.outcome, Failed)
+            for following in begun.values():
+                view = following.view()
+                while view.outcome is None:
+                    view = await following.changed(view.version)
+        for following in begun.values():
+            following.cancel("It takes too long")
+        return [uri for uri, following in begun.items() if isinstance(following.outcome, Done)]
 
     async def _tell(self) -> None:
         while True:
