@@ -361,7 +361,7 @@ class Tesseron:
             token: The bearer token that every request must carry; `None` needs none, for loopback alone.
             hosts: Host names besides the loopback ones that the server goes by.
             origins: Origins besides the loopback ones whose pages may call it.
-            limits: The endpoint's numbers; by default the app's.
+            limits: The numbers for whoever is served here; by default the app's.
             state_keys: Secrets of at least 16 characters with which the `requestState` of a call that asks is sealed
                 (MCP 2026-07-28); the first seals, all of them open. By default one that lives as long as the process.
 
@@ -377,7 +377,7 @@ class Tesseron:
         from .direct import AppEndpoint, DirectServer
 
         return AppEndpoint(
-            DirectServer(self),
+            DirectServer(self, limits=limits),
             path=path,
             token=token,
             hosts=hosts,

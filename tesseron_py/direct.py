@@ -34,6 +34,7 @@ class DirectServer(AppProvider):
 
     Args:
         app: What is served, or a function that gives it; the function is called when the first request needs the app.
+        limits: The numbers; by default the app's.
         confirm_form: How a confirm is put to the person; see `ConnectedApp`.
 
     Example:
@@ -44,9 +45,14 @@ class DirectServer(AppProvider):
     """
 
     def __init__(
-        self, app: Tesseron | Callable[[], Awaitable[Tesseron]], *, confirm_form: ConfirmForm = "approve"
+        self,
+        app: Tesseron | Callable[[], Awaitable[Tesseron]],
+        *,
+        limits: Limits | None = None,
+        confirm_form: ConfirmForm = "approve",
     ) -> None:
         self._app = app
+        self._given = limits
         self._readiness: anyio.Event | None = None
         self._problem: BaseException | None = None
         self._lifespan: RunningLifespan | None = None
@@ -57,7 +63,7 @@ class DirectServer(AppProvider):
             super().__init__(info, confirm_form=confirm_form, bare_names=True)
         else:
             info = ServerInfo(app.id, app.version, title=app.name, instructions=app.description or None)
-            super().__init__(info, limits=app.limits, confirm_form=confirm_form, bare_names=True)
+            super().__init__(info, limits=limits or app.limits, confirm_form=confirm_form, bare_names=True)
 
     @property
     def problem(self) -> BaseException | None:
@@ -85,12 +91,20 @@ class DirectServer(AppProvider):
     async def _prepare(self, readiness: anyio.Event) -> None:
         try:
             app = await self._app() if callable(self._app) else self._app
-            self._limits = app.limits
+            self._limits = self._given or app.limits
             self._lifespan = RunningLifespan(app, self.home)
             state = await self._lifespan.enter()
-            here, there = pair(limit=app.limits.frame)
+            here, there = pair(limit=self._limits.frame)
             welcomed = anyio.Event()
-            session = Session(app, there, self.home, state=state, check=self._lifespan.check, on_welcome=welcomed.set)
+            session = Session(
+                app,
+                there,
+                self.home,
+                state=state,
+                check=self._lifespan.check,
+                limits=self._limits,
+                on_welcome=welcomed.set,
+            )
             self._session = session
             self.connect(here)
             self.home.start(self._serve, session, welcomed, name=f"session of {app.id}")
@@ -112,7 +126,8 @@ class DirectServer(AppProvider):
         """End every call, leave the app's lifespan, and end every task.
 
         Args:
-            grace: Seconds for handlers and a lifespan that do not heed their cancellation; by default the app's limit.
+            grace: Seconds for handlers and a lifespan that do not heed their cancellation; by default `closing` of the
+                limits.
         """
         for app in list(self._apps):
             app.close()

@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
-from tesseron_py import Limits, SyncContext, Tesseron
+from tesseron_py import Context, Limits, SyncContext, Tesseron
 from tesseron_py.direct import AppEndpoint, DirectServer, endpoint_limits
-from tesseron_py.invocation import Done
+from tesseron_py.invocation import Done, Failed
 from tesseron_py.mcp.provider import Caller, Client, ClientCapabilities, ToolOutput
 
 
@@ -178,3 +178,47 @@ def test_an_endpoint_takes_its_numbers_from_the_app() -> None:
     assert Tesseron("shop").asgi(limits=limits).limits == share
     with pytest.raises(ValueError, match="slash"):
         Tesseron("shop").asgi("mcp")
+
+
+async def test_an_endpoint_of_its_own_numbers_lives_by_all_of_them() -> None:
+    app = Tesseron("shop", limits=Limits(closing=60))
+    app.action("much").handler(lambda: "x" * 4000)
+    asked: list[list[bool]] = []
+
+    @app.action
+    async def ask(ctx: Context) -> None:
+        answers: list[bool] = []
+
+        async def confirm() -> None:
+            answers.append(await ctx.confirm("Sure?"))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(confirm)
+        asked.append(answers)
+
+    @app.action
+    async def stubborn() -> None:
+        started.set()
+        with anyio.CancelScope(shield=True):
+            await goes.wait()
+
+    started, goes = anyio.Event(), anyio.Event()
+    endpoint = app.asgi(limits=Limits(frame=3000, question=0.05, questions=2, closing=0.05))
+    server = endpoint._server
+    await server.ready()
+    with anyio.fail_after(10):
+        much = server.call_tool("much", {}, caller())
+        while (view := much.view()).outcome is None:
+            await much.changed(view.version)
+        assert isinstance(view.outcome, Failed)
+        assert "3000" in view.outcome.error.message
+        invocation = server.call_tool("ask", {}, Caller(caller().client, ClientCapabilities(form=True)))
+        while (view := invocation.view()).outcome is None:
+            assert len(view.open) <= 2
+            await invocation.changed(view.version)
+        assert asked == [[False] * 3]
+        server.call_tool("stubborn", {}, caller())
+        await started.wait()
+        await endpoint.aclose()  # within its own time, not the app's
+        goes.set()

@@ -104,6 +104,7 @@ class Session:
         state: What the app's lifespan yielded.
         check: Raises what a call or a read gets while that cannot be used.
         workers: The threads of its `def` handlers; by default the app's.
+        limits: The numbers; by default the app's.
         pair: A claimed session to resume; where the gateway does not, the app says hello instead.
         on_welcome: Called when the gateway has welcomed the app, or resumed its session.
         on_claimed: Called when an agent has claimed the session.
@@ -123,6 +124,7 @@ class Session:
         state: Any = None,
         check: Callable[[], None] = lambda: None,
         workers: Workers | None = None,
+        limits: Limits | None = None,
         pair: Pair | None = None,
         on_welcome: Callable[[], None] | None = None,
         on_claimed: Callable[[AgentInfo], None] | None = None,
@@ -144,7 +146,8 @@ class Session:
         self._settled = anyio.Event()
         self._ended = anyio.Event()
         self._reads: set[anyio.CancelScope] = set()
-        self._subscriptions = Subscriptions(self, app.limits.closing)
+        self._limits = limits if limits is not None else app.limits
+        self._subscriptions = Subscriptions(self, self._limits.closing)
         self._unsent = 0
         self._sent: anyio.Event | None = None
         self._changed: set[str] = set()
@@ -176,7 +179,7 @@ class Session:
         """
         call_loop = loop_caller()
         stop_watching = self._app.watch(lambda what: call_loop(lambda: self._list_changed(what)))
-        timer = self.home.call_at(anyio.current_time() + self._app.limits.handshake, self._handshake_is_late)
+        timer = self.home.call_at(anyio.current_time() + self._limits.handshake, self._handshake_is_late)
         try:
             await self._send(self._greet(timer.cancel).text)
             while self._failure is None:
@@ -266,7 +269,7 @@ class Session:
         self._welcomed(welcome)
 
     def _handshake_is_late(self) -> None:
-        self._fail(f"the gateway sent no welcome within {self._app.limits.handshake:g} s")
+        self._fail(f"the gateway sent no welcome within {self._limits.handshake:g} s")
 
     def _fail(self, reason: str) -> None:
         if self._failure is None:
