@@ -59,7 +59,11 @@ def with_base64(value: Any) -> Any:
     Raises:
         ValueError: It holds itself, or a model in it cannot be written.
     """
-    return _written(value, set()) if type(value) not in _PLAIN and _holds_bytes(value) else value
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    outermost = value.values() if kind is dict else value if kind is list else (value,)
+    return _written(value, set()) if _holds_bytes(outermost) else value
 
 
 def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -> Any:
@@ -131,9 +135,8 @@ class _Change:
                 return {**node, "serialization": writes}
 
 
-def _holds_bytes(value: Any) -> bool:
+def _holds_bytes(level: Collection[Any]) -> bool:
     # Level by level, so that nearly all of it happens in C; every output of every action comes by here.
-    level: Collection[Any] = (value,)
     for _ in range(MAX_NESTING):
         if {*map(type, level)} <= _PLAIN:
             return False

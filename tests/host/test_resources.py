@@ -414,7 +414,12 @@ async def test_a_home_that_closes_still_has_every_subscription_cleaned_up() -> N
 async def test_a_clean_up_that_raises_an_exit_ends_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     app = Tesseron("shop")
     app.resource("exits").read(lambda: 1).subscribe(lambda emit: leave(SystemExit(1)))
+    app.resource("cancels").read(lambda: 1).subscribe(lambda emit: leave(asyncio.CancelledError()))
     async with serving(app) as gateway:
+        await subscribe(gateway, "cancels")
+        assert (await unsubscribe(gateway))["result"] is None
+        await anyio.wait_all_tasks_blocked()
+        assert "'cancels'" in caplog.text
         await subscribe(gateway, "exits")
         assert (await unsubscribe(gateway))["result"] is None
         await anyio.wait_all_tasks_blocked()

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, PlainSerializer, field_serializer
 
 from tesseron_py.content import Image
 from tesseron_py.errors import InvalidInput
 from tesseron_py.jsontext import encode
+from tesseron_py.schema import binary
 from tesseron_py.schema.binary import read_base64, with_base64, write_base64
 from tesseron_py.schema.elicitation import form_for
 from tesseron_py.schema.output import output_for
@@ -164,3 +165,31 @@ def test_reading_gives_bytes_or_a_value_error(text: str) -> None:
     except ValueError:
         found = b""
     assert isinstance(found, bytes)
+
+
+def test_a_model_that_cannot_be_written_is_a_value_error() -> None:
+    class Broken(BaseModel):
+        data: bytes
+        other: int = 1
+
+        @field_serializer("other")
+        def write(self, value: int) -> int:
+            raise RuntimeError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        with_base64([Broken(data=RAW), object()])
+
+
+def test_a_pydantic_without_the_switch_writes_the_outermost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def older(kind: Any) -> Any:
+        return lambda schema, config=None: kind(schema, config)
+
+    monkeypatch.setattr(binary, "SchemaValidator", older(binary.SchemaValidator))
+    monkeypatch.setattr(binary, "SchemaSerializer", older(binary.SchemaSerializer))
+    output = output_for(lambda: None, name="act", declared=UNSET, returned=list[bytes])
+    assert output is not None
+    assert output.check([RAW]) == [TEXT]
+
+    def act(data: bytes) -> None: ...
+
+    assert read_handler(act, name="act").bind({"data": TEXT}).values["data"] == RAW

@@ -19,12 +19,15 @@ from pydantic import (
     PrivateAttr,
     RootModel,
     SecretStr,
+    ValidationError,
     computed_field,
     field_validator,
+    model_validator,
 )
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, core_schema
 
 from tesseron_py.errors import ActionError
+from tesseron_py.schema.fitting import structure_of
 from tesseron_py.schema.output import Output, output_for
 from tesseron_py.unset import UNSET
 
@@ -196,3 +199,45 @@ def test_what_cannot_be_written_is_an_error_of_its_own() -> None:
 def test_a_type_without_models_needs_no_second_look() -> None:
     assert output(list[int])._structure is None
     assert output(list[int]).check([1]) == [1]
+
+
+class Celsius:
+    """A type whose schema is all functions."""
+
+    def __init__(self, degrees: float) -> None:
+        self.degrees = degrees
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        writes = core_schema.plain_serializer_function_ser_schema(
+            lambda value: value.degrees, return_schema=core_schema.float_schema()
+        )
+        return core_schema.no_info_plain_validator_function(
+            lambda value: value if isinstance(value, cls) else cls(value), serialization=writes
+        )
+
+
+class Weather(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    now: Celsius
+    next: Weather | None = None
+
+    @model_validator(mode="after")
+    def look(self) -> Weather:
+        return self
+
+
+def test_types_of_functions_alone_are_taken_as_they_are() -> None:
+    value = Weather(now=Celsius(3.0), next=Weather(now=Celsius(4.0)))
+    assert output(Weather).check(value) == {"now": 3.0, "next": {"now": 4.0, "next": None}}
+    with pytest.raises(ActionError, match="does not fit"):
+        output(Weather).check(Weather.model_construct(now=Celsius(3.0), next=5))
+
+
+def test_a_form_of_schema_that_is_not_known_is_not_looked_into() -> None:
+    model = {"type": "model", "cls": Inner, "schema": {"type": "computed", "fields": {}}}
+    structure = structure_of(model)
+    assert structure.validate_python(Inner(n=1)) == Inner(n=1)
+    with pytest.raises(ValidationError):
+        structure.validate_python(1)
+    assert structure_of({"type": "list", "items_schema": model, "min_length": "many"}) is None
