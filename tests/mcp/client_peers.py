@@ -24,6 +24,19 @@ def initialized(id: int, version: str = "2025-11-25", **more: Any) -> dict[str, 
     return {"jsonrpc": "2.0", "id": id, "result": result | more}
 
 
+def discovered(id: int, **more: Any) -> dict[str, Any]:
+    """The answer to `server/discover`."""
+    result = {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}},
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "raw", "version": "3"}},
+    }
+    return {"jsonrpc": "2.0", "id": id, "result": result | more}
+
+
 class ByHand:
     """The server's end of a memory channel, each frame sent and taken by the test."""
 
@@ -90,6 +103,23 @@ async def connected(
         async with McpClient(PipeTransport(here), **options) as client:
             with anyio.fail_after(PATIENCE):
                 await shaken.wait()
+            yield client, server, tasks
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def modern(**options: Any) -> AsyncIterator[tuple[McpClient, ByHand, TaskGroup]]:
+    """The same in the modern era; the server has no lists that change."""
+    here, there = pair()
+    server = ByHand(there)
+    async with anyio.create_task_group() as tasks:
+
+        async def greet() -> None:
+            server.hello = await server.take()
+            await server.put(discovered(server.hello["id"]))
+
+        tasks.start_soon(greet)
+        async with McpClient(PipeTransport(here), era="modern", **options) as client:
             yield client, server, tasks
         tasks.cancel_scope.cancel()
 
@@ -173,6 +203,8 @@ class RawHttp:
             elif key == "initialize":
                 more = {} if self.session is None else {"mcp_session_id": self.session}
                 await request.respond_json(initialized(request.json["id"]), **more)
+            elif key == "server/discover":
+                await request.respond_json(discovered(request.json["id"]))
             elif key in ("GET", "DELETE"):
                 await request.respond("405 Method Not Allowed")
             elif "id" not in request.json or "method" not in request.json:

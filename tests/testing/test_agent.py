@@ -198,7 +198,7 @@ async def test_a_handler_alone_with_a_scripted_context() -> None:
     assert (ctx.action, ctx.state, ctx.agent.name) == ("clear", {"db": 1}, "test-agent")
     assert await clear(ctx=context(elicitation=False)) == 0
     assert await say(context(sampling=lambda prompt: "hi")) == "hi"
-    with pytest.raises(TypeError, match="one field"):
+    with pytest.raises(TypeError, match="a confirm"):
         await clear(ctx=context(answers=[accept(7)]))
 
 
