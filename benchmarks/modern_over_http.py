@@ -21,9 +21,10 @@ from .stdio_client import resident
 
 ECHO = "modern-echo"
 CONFIRM = "modern-confirm"
+UNSEALED = "modern-confirm-unsealed"
 MEMORY = "parked-memory"
 ANSWER = "parked-answer"
-NAMES = (ECHO, CONFIRM, MEMORY, ANSWER)
+NAMES = (ECHO, CONFIRM, UNSEALED, MEMORY, ANSWER)
 
 _VERSION = "2026-07-28"
 _TEXT = "Buy milk and two dozen eggs"
@@ -54,6 +55,10 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
             if CONFIRM in wanted:
                 sides = _side(ours.confirm, effort), _side(theirs.confirm, effort)
                 yield compare(CONFIRM, peer, *sides, rounds=effort.rounds, target=0.65)
+    if UNSEALED in wanted:
+        with _caller("tesseron_over_http") as ours, _caller("official_modern_over_http", "unsealed") as theirs:
+            sides = _side(ours.confirm, effort), _side(theirs.confirm, effort)
+            yield compare(UNSEALED, f"{peer}, unsealed", *sides, rounds=effort.rounds)
     if MEMORY in wanted:
         yield _memory()
     if ANSWER in wanted:

@@ -1,14 +1,17 @@
 """Their side in the modern era (2026-07-28): the official low-level server over HTTP. Prints its port.
 
-A question is a result, which the handler makes by hand; the repeated call starts the handler anew. Nothing seals its
-state, which costs it nothing. The hook for input schemas is set, else the server would list its tools for every call.
+A question is a result, which the handler makes by hand; the repeated call starts the handler anew. Its state is sealed
+by what the package has for that, so that an answer counts for the call it was given for, as it does on our side; with
+`unsealed` it is not. The hook for input schemas is set, else the server would list its tools for every call.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -42,4 +45,6 @@ def _text(text: str) -> CallToolResult:
 server: Server[Any] = Server(
     "tasks", version="0", on_list_tools=list_tools, on_call_tool=call_tool, get_tool_input_schema=SCHEMAS.get
 )
+if sys.argv[1:] != ["unsealed"]:
+    server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="tasks"))
 serve(server.streamable_http_app())

@@ -51,6 +51,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--allow-origin", metavar="ORIGIN", action="append", default=[], help="an Origin whose pages may call it, too"
     )
     parser.add_argument(
+        "--state-key",
+        metavar="SECRET",
+        action="append",
+        default=[],
+        help="what --http seals the state of waiting calls with (default: $TESSERON_STATE_KEY, several with spaces"
+        " between, else one of its own); again for a key that is on its way out",
+    )
+    parser.add_argument(
         "--confirm-form",
         choices=["approve", "empty"],
         default="approve",
@@ -84,6 +92,11 @@ def check_stdio(options: argparse.Namespace) -> None:
     Raises:
         Failure: There is such an option, or standard input or output is closed.
     """
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if stream is None:  # Python could not open it when it started
+            raise Failure(
+                f"standard {name} is closed; an MCP client talks to this over pipes (or serve with --http)", 2
+            )
     for name in ("token", "allow_host", "allow_origin"):
         if getattr(options, name):
             raise Failure(f"--{name.replace('_', '-')} goes with --http", 2)
@@ -92,11 +105,6 @@ def check_stdio(options: argparse.Namespace) -> None:
 E = TypeVar("E", bound=Endpoint)
 
 
-    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
-        if stream is None:  # Python could not open it when it started
-            raise Failure(
-                f"standard {name} is closed; an MCP client talks to this over pipes (or serve with --http)", 2
-            )
 def _untold(endpoint: Endpoint, origin: str) -> AbstractContextManager[None]:
     return nullcontext()
 
@@ -115,7 +123,7 @@ def serve_http(
     Args:
         options: Those of `add_options`.
         served: What is served.
-        make: Makes the ASGI application, from `token`, `hosts` and `origins`.
+        make: Makes the ASGI application, from `token`, `hosts`, `origins` and `state_keys`.
         what: What it is, for people.
         name: Who failed, if it cannot start.
         announced: Tells whom it concerns where it listens on this machine, such as `http://127.0.0.1:7475`, while it
@@ -138,8 +146,9 @@ def serve_http(
     if token is None and not is_loopback_host(host):
         raise Failure(f"{host} can be reached from elsewhere, so a token is needed: --token, or $TESSERON_TOKEN", 2)
     hosts: Iterable[str] = [*options.allow_host, *([] if is_loopback_host(host) else [host])]
+    keys = options.state_key or os.environ.get("TESSERON_STATE_KEY", "").split()
     try:
-        endpoint = make(token=token, hosts=hosts, origins=options.allow_origin)
+        endpoint = make(token=token, hosts=hosts, origins=options.allow_origin, state_keys=keys)
     except ValueError as error:
         raise Failure(str(error), 2) from error
     listener = listen(host, port)

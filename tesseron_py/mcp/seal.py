@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import secrets
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -105,6 +104,8 @@ class Seal:
 
 def binding_of(principal: str, method: str, name: str, arguments: Any) -> bytes:
     """What a state belongs to, as a digest; the order of an object's members makes no difference."""
+    import json  # a client that starts a server waits for what is imported before its first request
+
     whole = json.dumps([principal, method, name, arguments], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(whole.encode()).digest()
 
