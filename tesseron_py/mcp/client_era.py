@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import anyio
+from anyio.lowlevel import checkpoint
 from anyio.streams.memory import MemoryObjectSendStream
 
 from .client_errors import (
@@ -101,9 +102,13 @@ async def choose(modern: Speech, legacy: Speech, *, timeout: float, patience: fl
             else:
                 logger.debug("Taken for a legacy server: %s", probe[1] if probe is not None else "no answer yet")
                 tasks.start_soon(_hello, legacy, timeout, answered)
-                speech, outcome = await answers.receive()
-                if probe is None and isinstance(outcome, Exception):
-                    speech, outcome = _better((speech, outcome), await answers.receive())
+                best = await answers.receive()
+                if probe is None:
+                    # Where both have come at once, their order is the scheduler's.
+                    await checkpoint()
+                    if isinstance(best[1], Exception) or answers.statistics().current_buffer_used:
+                        best = _better(best, await answers.receive())
+                speech, outcome = best
             tasks.cancel_scope.cancel()
     if isinstance(outcome, Exception):
         raise outcome
@@ -121,11 +126,11 @@ async def _hello(speech: Speech, timeout: float, answered: MemoryObjectSendStrea
 
 
 def _better(first: _Answered, second: _Answered) -> _Answered:
-    """Of two, the one that opened; of two errors, the one of a server that is modern, else that of `initialize`."""
-    if isinstance(second[1], Server):
-        return second
+    """Of two, the modern one if it opened, then the legacy one; of two errors, that of a server which is modern."""
     modern, legacy = (first, second) if first[0].era == "modern" else (second, first)
-    return legacy if _is_legacy(modern[1]) else modern
+    if isinstance(modern[1], Server) or (isinstance(legacy[1], Exception) and not _is_legacy(modern[1])):
+        return modern
+    return legacy
 
 
 def _is_legacy(outcome: Server | Exception) -> bool:

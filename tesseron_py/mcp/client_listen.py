@@ -66,6 +66,7 @@ class Listener:
         self._lists: dict[str, bool] = {}
         self._uris: dict[str, None] = {}
         self._current: _Stream | None = None
+        self._opening: _Stream | None = None
         self._changing = anyio.Lock()
         self._pause = FIRST_RETRY
 
@@ -112,28 +113,32 @@ class Listener:
 
     async def _renew(self, timeout: float | None) -> _Stream | None:
         """Open a stream for what is wanted now, and close the old one; the caller holds the lock."""
-        old = self._current
         wanted: dict[str, Any] = dict(self._lists)
         if self._uris:
             wanted["resourceSubscriptions"] = list(self._uris)
-        stream = _Stream(wanted) if wanted else None
-        if stream is not None:
-            self._home.start(self._keep, stream, name="MCP client: listens for changes")
-            seconds = ACKNOWLEDGEMENT if timeout is None else timeout
-            try:
-                with anyio.move_on_after(seconds):
-                    await stream.settled.wait()
-                if not stream.settled.is_set():
-                    raise RequestTimeout(f"{LISTEN}: not acknowledged within {seconds:g} s")
-                if stream.error is not None:
-                    raise stream.error
-            except BaseException:
+        if not wanted:
+            self._replace(None)
+            return None
+        stream = self._opening = _Stream(wanted)
+        self._home.start(self._keep, stream, name="MCP client: listens for changes")
+        seconds = ACKNOWLEDGEMENT if timeout is None else timeout
+        try:
+            with anyio.move_on_after(seconds):
+                await stream.settled.wait()
+        finally:
+            self._opening = None
+            if not stream.settled.is_set():
                 stream.scope.cancel()
-                raise
-        self._current = stream
+        if not stream.settled.is_set():
+            raise RequestTimeout(f"{LISTEN}: not acknowledged within {seconds:g} s")
+        if self._current is not stream:
+            raise stream.error or NoAnswer("The server ended the subscription")
+        return stream
+
+    def _replace(self, stream: _Stream | None) -> None:
+        old, self._current = self._current, stream
         if old is not None:
             old.scope.cancel()
-        return stream
 
     async def _keep(self, stream: _Stream) -> None:
         """Keep one stream open to its end, and see to the next one where it broke."""
@@ -161,7 +166,10 @@ class Listener:
             if method == ACKNOWLEDGED:
                 honoured = params.get("notifications")
                 stream.honoured = honoured if isinstance(honoured, dict) else {}
-                stream.settled.set()
+                if self._opening is stream:  # done here, since what follows may be read before anybody else runs
+                    self._opening = None
+                    self._replace(stream)
+                    stream.settled.set()
             elif self._current is stream:
                 self._notice(method, params)
 
