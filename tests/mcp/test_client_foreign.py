@@ -17,6 +17,7 @@ from tesseron_py.mcp.client import (
     Log,
     McpClient,
     McpError,
+    MissingCapability,
     Progress,
     Question,
     RequestTimeout,
@@ -25,7 +26,7 @@ from tesseron_py.mcp.client import (
 )
 from tesseron_py.mcp.client_http import HttpTransport
 from tesseron_py.mcp.client_process import ProcessTransport
-from tesseron_py.mcp.provider import ToolsChanged
+from tesseron_py.mcp.provider import ResourceUpdated, ToolsChanged
 
 SERVER = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("foreign_server.py"))]
 PATIENCE = 60.0
@@ -140,3 +141,51 @@ async def test_calls_at_once(make_transport: Callable[[], Transport]) -> None:
                 for n in range(20):
                     tasks.start_soon(add, n)
     assert results == {n: {"sum": 2 * n} for n in range(20)}
+
+
+async def test_a_modern_day_of_questions_with_an_official_server(make_transport: Callable[[], Transport]) -> None:
+    asked: list[str] = []
+
+    async def answer(question: Question) -> Accept | Decline:
+        asked.append(question.message)
+        return Accept({"warehouse": "W-7"}) if question.message == "first" else Decline()
+
+    async def sample(params: Any) -> dict[str, Any]:
+        assert params["messages"][0]["content"]["text"] == "hello"
+        return {"role": "assistant", "content": {"type": "text", "text": "hi"}, "model": "m"}
+
+    with anyio.fail_after(PATIENCE):
+        async with McpClient(
+            make_transport(), answer=answer, sampling=sample, roots=[{"uri": "file:///work"}], era="modern"
+        ) as client:
+            assert (await client.call("everything")).value == "accept decline hi file:///work"
+            assert asked == ["first", "second"]
+            assert (await client.call("rounds", {"ask": 5, "wait": 2})).value == "5 rounds"
+            assert asked[2:] == [f"round {n}" for n in range(5)]
+            with pytest.raises(MissingCapability, match=r"does not offer: sampling \(tools\)"):
+                await client.call("needs")
+            for arguments in ({"name": "eu"}, {"name": " ü\n", "far": True}):
+                wanted = f"{arguments['name']}:{arguments.get('far', False)}"
+                assert (await client.call("region", arguments)).text == wanted
+
+
+async def test_resources_are_followed_on_an_official_server(make_transport: Callable[[], Transport]) -> None:
+    changes: list[Any] = []
+    changed = anyio.Event()
+
+    def on_change(change: Any) -> None:
+        changes.append(change)
+        changed.set()
+
+    with anyio.fail_after(PATIENCE):
+        async with McpClient(make_transport(), on_change=on_change, era="modern") as client:
+            await client.subscribe("foreign://stats")
+            await client.subscribe("foreign://motto")
+            await client.call("touch", {"uri": "foreign://stats"})
+            await changed.wait()
+            changed = anyio.Event()
+            await client.unsubscribe("foreign://stats")
+            await client.call("touch", {"uri": "foreign://stats"})
+            await client.call("touch", {"uri": "foreign://motto"})
+            await changed.wait()
+    assert changes == [ResourceUpdated("foreign://stats"), ResourceUpdated("foreign://motto")]
