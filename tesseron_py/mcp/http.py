@@ -317,6 +317,10 @@ class HttpEndpoint:
                             await body.read_on(receive, _READ_ON * self.limits.body)
                         finally:
                             known.mcp.spoiled(unreadable(INVALID_REQUEST, reason, body.head, body.tail))
+                    else:
+                        # A client that is still writing would lose the answer with its connection.
+                        with anyio.move_on_after(self.limits.closing):
+                            await body.read_on(receive, _READ_ON * self.limits.body)
                     raise _Refused(413, reason, headers=_CLOSE) from None
         except BodyInterrupted as interrupted:
             if interrupted.closing:

@@ -18,6 +18,7 @@ import httpx
 import mcp_schemas
 from desk import EVERYTHING, value_of
 from fixture_provider import FixtureProvider
+from modern_desk import VERSION, Asked, with_meta
 from sniffio import current_async_library
 
 from tesseron_py.mcp.http import HttpEndpoint
@@ -255,6 +256,83 @@ class Web:
         other = Web(self.client, self.path)
         await other.initialize(self.version)
         return other
+
+
+class ModernWeb(Web):
+    """A client of the modern era at the same endpoint: every request says for itself who it is from."""
+
+    def __init__(self, client: httpx.AsyncClient, path: str = "/mcp") -> None:
+        super().__init__(client, path)
+        self.version = VERSION
+
+    def headers(self, given: dict[str, str | None]) -> dict[str, str]:
+        usual: dict[str, str | None] = {
+            "Accept": BOTH,
+            "Content-Type": "application/json",
+            "MCP-Protocol-Version": VERSION,
+        }
+        return {name: value for name, value in (usual | given).items() if value is not None}
+
+    def message(self, method: str, params: Any = None, *, id: Any = None, **meta: Any) -> dict[str, Any]:
+        return super().message(method, with_meta(params, **meta), id=id)
+
+    def _mirrored(self, method: str, params: Any) -> dict[str, str | None]:
+        name = (params or {}).get("uri" if method == "resources/read" else "name")
+        return {"Mcp-Method": method, "Mcp-Name": name if isinstance(name, str) else None}
+
+    async def post(
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        id: Any = None,
+        headers: dict[str, str | None] | None = None,
+        **meta: Any,
+    ) -> httpx.Response:
+        message = self.message(method, params, id=id, **meta)
+        response = await self.send("POST", message, headers=self._mirrored(method, params) | (headers or {}))
+        if response.headers.get("content-type") == "application/json":
+            mcp_schemas.check(VERSION, response.json(), method)
+        return response
+
+    def stream(
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        id: Any = None,
+        headers: dict[str, str | None] | None = None,
+        **meta: Any,
+    ) -> Any:
+        body = json.dumps(self.message(method, params, id=id, **meta)).encode()
+        given = self.headers(self._mirrored(method, params) | (headers or {}))
+        return self._open(method, self.client.build_request("POST", self.path, content=body, headers=given))
+
+    async def refused(self, method: str, params: Any = None, **options: Any) -> tuple[int, dict[str, Any]]:
+        """Status and error of a request that is refused."""
+        response = await self.post(method, params, **options)
+        error: dict[str, Any] = response.json()["error"]
+        assert error["message"]
+        return response.status_code, error
+
+    async def ask(self, tool: str, arguments: Any = None, **options: Any) -> Asked:
+        """Call a tool that asks."""
+        params = {"name": tool, "arguments": arguments or {}}
+        return Asked("tools/call", params, await self.request("tools/call", params, **options))
+
+    async def answer_to(self, asked: Asked, action: str = "accept", **content: Any) -> Any:
+        """The result of the next leg, with one answer to every question."""
+        response = {"action": action, **({"content": content} if content else {})}
+        return await self.request(asked.method, asked.next(dict.fromkeys(asked.requests, response)))
+
+
+@asynccontextmanager
+async def modern_web(
+    provider: FixtureProvider | None = None, *, options: dict[str, Any] | None = None, **limits: Any
+) -> AsyncIterator[tuple[ModernWeb, HttpEndpoint]]:
+    """A client of the modern era of an endpoint under a real server."""
+    async with web(provider, initialize=False, options=options, **limits) as (client, endpoint):
+        yield ModernWeb(client.client), endpoint
 
 
 @asynccontextmanager
