@@ -112,6 +112,10 @@ class LegacySession:
         """How many questions wait with the client."""
         return len(self._prompts)
 
+    def is_running(self, id: Id) -> bool:
+        """Whether a request of this id waits for its response."""
+        return id in self._running
+
     # What comes in
 
     def open(self, request: Request, outlet: Outlet) -> Exchange:

@@ -301,11 +301,12 @@ class _Server:
 
     def _open(self, request: Request) -> Exchange | Listening:
         """Begin with a request of either era: which one, each message says for itself."""
-        if not speaks_modern(request.method, request.params):
-            return self._session.open(request, self._outlet)
-        if request.id in self._modern_running:
+        modern = speaks_modern(request.method, request.params)
+        if request.id in self._modern_running or (modern and self._session.is_running(request.id)):
             message = f"The id {request.id!r} belongs to a request that is still running; use another"
             return self._modern.refused(request, self._outlet, ProtocolError(INVALID_REQUEST, message))
+        if not modern:
+            return self._session.open(request, self._outlet)
         conversation = self._modern.open(request, self._outlet)
         if not conversation.over:
             self._modern_running[request.id] = conversation
