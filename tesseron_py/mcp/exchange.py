@@ -223,6 +223,9 @@ class Exchange:
         if self._cancelled:
             return None
         if self._text is None and self._pending is not None:
+            if self._pending.invocation.outcome is None:  # its own task is ended from outside, and others wait for it
+                self._cancelled = True
+                return None
             self._conclude(self._pending)
         return self._text
 
