@@ -170,6 +170,7 @@ class ConnectedApp:
         self.principal: str | None = None
         """Whose clients may call it; `None` until it is claimed."""
         self.refusal: TesseronError | None = None
+        self._warned = False
         """Why its hello was refused."""
         self.greeted: anyio.Event = anyio.Event()
         """Set once the hello is answered, whatever the answer, or the connection has ended before."""
@@ -301,6 +302,9 @@ class ConnectedApp:
         if self.info is None:
             raise InvalidRequest(f"{method} came before {HELLO}")
         if self.principal is None:
+            if not self._warned:  # once: an app may go on asking for as long as it likes
+                self._warned = True
+                logger.warning("%s asks for %s before an agent has claimed it; it is refused", self._name, method)
             raise Unauthorized(f"{method}: no agent has claimed the app yet")
         match method:
             case "elicitation/request":

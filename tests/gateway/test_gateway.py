@@ -149,6 +149,9 @@ async def test_nobody_unclaimed_gets_to_the_person(caplog: pytest.LogCaptureFixt
         await output(gateway, client, CLAIM, code=code)  # and then its lists are what it said last
         assert names(gateway, client)[5:] == ["shop__other"]
         assert [resource.name for resource in gateway.resources(client.client)] == ["stock"]
+        assert [record.message for record in caplog.records if "is refused" in record.message] == [
+            "The shop asks for elicitation/request before an agent has claimed it; it is refused"
+        ]
 
 
 async def test_a_claim_belongs_to_a_principal_and_a_prompt_to_the_calling_client() -> None:
