@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -96,6 +99,47 @@ def test_the_end_of_the_input_ends_a_process_that_something_would_keep(shop: Pat
     assert ended(process) == (0, "", "")
     assert time.monotonic() - began < SOON
     assert (shop / "left").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "headers"),
+    [
+        ("mcp kept_app:app --http 127.0.0.1:0", "/mcp", ""),
+        (
+            "gateway --http 127.0.0.1:0 --token t",
+            "/tesseron",
+            "Authorization: Bearer t\r\nTesseron-Attempt: 0123456789abcdef0123456789abcdef\r\n",
+        ),
+    ],
+)
+def test_a_client_that_sends_half_a_body_keeps_no_server_and_is_told(
+    shop: Path, arguments: str, path: str, headers: str
+) -> None:
+    env = {**os.environ, "KEPT_BY": "nothing"}
+    process = command(shop, *arguments.split(), env=env)
+    assert process.stderr is not None
+    found = re.search(r"127\.0\.0\.1:(\d+)", process.stderr.readline())
+    assert found is not None
+    with socket.create_connection(("127.0.0.1", int(found[1])), timeout=10) as half:
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}Expect: 100-continue\r\nContent-Length: 100"
+        half.sendall(f"{head}\r\n\r\n".encode())
+        assert half.recv(100).startswith(b"HTTP/1.1 100")  # the body is being read
+        half.sendall(b"{")
+        process.send_signal(signal.SIGTERM)
+        assert half.recv(65536).startswith(b"HTTP/1.1 503")
+    assert ended(process) == (0, "", "")
+
+
+def test_a_scripted_agent_ends_with_an_app_that_something_would_keep(shop: Path) -> None:
+    env = {**os.environ, "KEPT_BY": "task"}
+    process = command(shop, "agent", "--app", "kept_app:app", env=env)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("list\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["tools"] == {}
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 143
 
 
 def test_an_ending_ends_the_process_unless_it_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
