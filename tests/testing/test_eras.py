@@ -186,7 +186,7 @@ async def test_a_resource_is_read_and_followed_in_both_eras(era: EraChoice) -> N
     async with at_the_shop(era) as agent:
         assert await agent.read("todos://stats") == {"open": 3}
         await agent.subscribe("todos://stats")
-        stats.changed()
+        stats.publish({"open": 2})
         with anyio.fail_after(10):
             while ResourceUpdated("tesseron://shop/todos%3A%2F%2Fstats") not in agent.changes:
                 await anyio.lowlevel.checkpoint()
