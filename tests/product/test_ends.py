@@ -122,7 +122,7 @@ def test_a_server_over_http_ends_with_many_clients_in_the_middle_of_prompts() ->
 
 @pytest.mark.parametrize("tool", BUSY)
 def test_an_app_that_a_gateway_is_calling_ends(tool: str, journal: Path) -> None:
-    with Server([TESSERON, "run", APP], {"DEPOT_JOURNAL": str(journal)}) as server:
+    with Server([TESSERON, "run", APP, "--plain"], {"DEPOT_JOURNAL": str(journal)}) as server:
         with gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer:
             assert peer.app["id"] == "depot"
             peer.call(tool, **arguments(tool, "t"))
@@ -147,7 +147,7 @@ def test_servers_end_although_neither_a_handler_nor_the_lifespan_does(journal: P
         wait_written(journal, "http: goes on", PATIENCE)
         ended_well(server, signal.SIGTERM)
     with (
-        Server([TESSERON, "run", STUCK], env) as server,
+        Server([TESSERON, "run", STUCK, "--plain"], env) as server,
         gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer,
     ):
         peer.call("stubborn", tag="run")
@@ -161,7 +161,10 @@ def test_servers_end_on_ctrl_c_too(journal: Path) -> None:
     with http_server(APP) as (url, server), closing(Http(url).call("outcome", how="confirm")) as call:
         assert next(call.events())["method"] == "elicitation/create"
         ended_well(server, signal.SIGINT)
-    with Server([TESSERON, "run", APP]) as server, gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer:
+    with (
+        Server([TESSERON, "run", APP, "--plain"]) as server,
+        gateway(server.wait_line(r"listens on (ws://\S+)")[1]) as peer,
+    ):
         peer.call("outcome", how="confirm")
         assert peer.next()["method"] == "elicitation/request"
         ended_well(server, signal.SIGINT)
@@ -190,7 +193,7 @@ OPEN = {
 
 
 def test_field_47_a_gateway_that_goes_in_mid_prompt_costs_its_calls_alone(journal: Path) -> None:
-    with Server([TESSERON, "run", APP], {"DEPOT_JOURNAL": str(journal)}) as server:
+    with Server([TESSERON, "run", APP, "--plain"], {"DEPOT_JOURNAL": str(journal)}) as server:
         url = server.wait_line(r"listens on (ws://\S+)")[1]
         with gateway(url) as peer:
             for number, (tool, how) in enumerate(OPEN):
