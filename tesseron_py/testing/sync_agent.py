@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ..invocation import Log, Progress
-from .agent import ActionFailed, Agent
+from ..mcp.provider import Era
+from .agent import ActionFailed, Agent, Target
 from .answers import Asked
-
-if TYPE_CHECKING:
-    from ..app import Tesseron
 
 
 class SyncAgent:
@@ -27,7 +25,7 @@ class SyncAgent:
         ```
     """
 
-    def __init__(self, app: Tesseron, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, app: Target, *args: Any, **kwargs: Any) -> None:
         self._agent = Agent(app, *args, **kwargs)
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
@@ -59,6 +57,11 @@ class SyncAgent:
             return self._portal.call(fn, *args)
         except ActionFailed as failed:
             raise failed.with_traceback(None) from None  # the way through the threads tells a test nothing
+
+    @property
+    def era(self) -> Era:
+        """The era that is spoken."""
+        return self._agent.era
 
     @property
     def questions(self) -> list[Asked]:

@@ -43,6 +43,8 @@ for line in sys.stdin:
             answer(result={"content": [], "structuredContent": {"claimed": given["code"]}})
         else:
             answer(result=given)
+    elif "id" in request:
+        answer(error={"code": -32601, "message": "Method not found"})
 """
 
 
@@ -203,6 +205,51 @@ def test_answers_that_nobody_asks_for_are_noted() -> None:
     done = agent("elicit-accept {}\n@x\n", *raw())
     assert done.stderr.splitlines()[1:] == ["note: without --elicit nobody is asked, and no answer is used"]
     assert (values(done), done.returncode) == ([[]], 0)
+
+
+ASKS = """\
+from tesseron_py import Context, Tesseron
+app = Tesseron("bank")
+@app.action
+async def who(ctx: Context) -> str | None:
+    return await ctx.elicit("Who?", str)
+@app.action
+async def sure(ctx: Context) -> bool:
+    return await ctx.confirm("Sure?")
+"""
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern", "auto"])
+def test_a_script_is_the_same_in_either_era(tmp_path: Path, era: str) -> None:
+    (tmp_path / "bank_app.py").write_text(ASKS)
+    answers = 'elicit-accept {"response": "me"}\nelicit-accept {"approve": true}\nelicit-decline\n'
+    script = f"{answers}@who\n@sure\n@sure\n@sure\n"
+    for where in (["--app", "bank_app:app"], ["--stdio", f"{EXECUTABLE} mcp bank_app:app"]):
+        done = agent(script, *where, "--elicit", "--era", era, cwd=tmp_path)
+        assert values(done) == ["me", True, False, False], done.stderr
+        assert done.stderr.splitlines() == [
+            "? Who?", "  form: response (string)", '  answered: accept {"response":"me"}',
+            "? Sure?", '  answered: accept {"approve":true}',
+            "? Sure?", "  answered: decline",
+            "? Sure?", "  answered: cancel (no answer is queued)",
+        ]  # fmt: skip
+
+
+def test_an_agent_that_cannot_ask_says_what_would_help(tmp_path: Path) -> None:
+    (tmp_path / "bank_app.py").write_text(ASKS)
+    done = agent("@who\n", "--app", "bank_app:app", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: @who: The server needs what this client does not offer: elicitation")
+    assert done.stderr.endswith("(--elicit offers elicitation) (-32021)\n")
+
+
+def test_a_server_of_another_era_than_was_asked_for_is_one_clear_line() -> None:
+    done = agent("@x\n", *raw(), "--era", "modern")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: The server does not speak MCP 2026-07-28, and no other was to be tried. It says: Method not found\n"
+    )
+    assert values(agent('@x {"structuredContent": {"a": 1}}\n', *raw(), "--era", "auto")) == [{"a": 1}]
 
 
 def test_what_there_is_is_listed_and_progress_is_shown(tmp_path: Path) -> None:
