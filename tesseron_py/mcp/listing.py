@@ -97,7 +97,7 @@ def _tool(tool: Tool, version: str) -> dict[str, Any]:
         name=tool.name,
         title=tool.title,
         description=tool.description or tool.title or tool.name,
-        inputSchema=_safe(tool.input_schema, tool.name),
+        inputSchema=input_schema(tool),
     )
     promised = structure(tool, version)
     if promised != "none":
@@ -114,18 +114,22 @@ def _tool(tool: Tool, version: str) -> dict[str, Any]:
     return entry
 
 
-def _safe(schema: object, name: str) -> dict[str, Any]:
-    """The input schema, or that of any object: what a tool takes, it says itself when it is called wrongly."""
+def input_schema(tool: Tool) -> dict[str, Any]:
+    """The input schema as it is listed, or that of any object: what a tool takes, it says when it is called wrongly.
+
+    Its parameters can be mirrored as it says, or it says nothing of it.
+    """
     try:
-        safe = safe_schema(schema)
+        safe = safe_schema(tool.input_schema)
         encode(safe)
     except ValueError as error:
-        logger.warning("The tool %r is listed as taking any object: its input schema cannot be sent: %s", name, error)
+        message = "The tool %r is listed as taking any object: its input schema cannot be sent: %s"
+        logger.warning(message, tool.name, error)
         return {"type": "object"}
     try:
         mirrored_parameters(safe)
     except ValueError as error:
-        logger.warning("The tool %r is listed without %s: %s", name, ANNOTATION, error)
+        logger.warning("The tool %r is listed without %s: %s", tool.name, ANNOTATION, error)
         return without_annotations(safe)
     return safe
 

@@ -17,7 +17,7 @@ from .exchange import Exchange, Outlet
 from .leg import Leg
 from .limits import EndpointLimits
 from .listening import Filter, Listening
-from .listing import Structure, server_info, structure
+from .listing import Structure, input_schema, server_info, structure
 from .messages import (
     CALL_TOOL,
     CAPABILITIES_META,
@@ -48,7 +48,7 @@ from .methods import Begun, Method, capabilities, offered
 from .mirrored import Headers, MirroredParameter, check_headers, check_parameters, mirrored_parameters
 from .notes import Notes
 from .parked import GONE, Parked
-from .provider import Caller, Change, Client, Provider, ServerInfo, ToolsChanged
+from .provider import Caller, Change, Client, Provider, ServerInfo, Tool, ToolsChanged
 from .questions import client_capabilities
 from .readiness import Readiness
 from .repeats import Repeats
@@ -194,7 +194,10 @@ class ModernServer:
             call.invocation.cancel(reason)
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
-            self.provider.detach(watcher)
+            try:
+                self.provider.detach(watcher)
+            except Exception:
+                logger.exception("Detaching a client failed")
 
     # For the methods
 
@@ -373,8 +376,7 @@ class ModernServer:
     def _facts(self, name: str, client: Client) -> _ToolFacts:
         if self._tools is None:  # asked for every call, so it is kept until the tools change
             self._watch(client)
-            self._tools = {tool.name: _facts_of(tool.input_schema, structure(tool, MODERN_VERSION))
-                           for tool in self.provider.tools(client)}  # fmt: skip
+            self._tools = {tool.name: _facts_of(tool) for tool in self.provider.tools(client)}
         return self._tools.get(name, _UNKNOWN_TOOL)
 
     def _watch(self, client: Client) -> None:
@@ -393,11 +395,9 @@ class ModernServer:
             self._listening -= 1
 
 
-def _facts_of(schema: Mapping[str, Any], structure: Structure) -> _ToolFacts:
-    try:
-        return _ToolFacts(structure, mirrored_parameters(schema))
-    except ValueError:
-        return _ToolFacts(structure, ())  # it is listed without them
+def _facts_of(tool: Tool) -> _ToolFacts:
+    # What clients mirror is what they were told to, which is not always what the provider said.
+    return _ToolFacts(structure(tool, MODERN_VERSION), mirrored_parameters(input_schema(tool)))
 
 
 def _meta(params: Any) -> Mapping[str, Any]:

@@ -289,7 +289,7 @@ async def test_the_same_id_may_be_in_flight_twice(provider: FixtureProvider) -> 
 
 # Tools --------------------------------------------------------------------------------------------------------------
 
-ANNOTATED = {"type": "object", "properties": {"value": {"type": "string", "x-mcp-header": "Value"}}}
+ANNOTATED: dict[str, Any] = {"type": "object", "properties": {"value": {"type": "string", "x-mcp-header": "Value"}}}
 
 
 async def test_mirrored_parameters_are_checked_where_there_are_headers(provider: FixtureProvider) -> None:
@@ -316,10 +316,43 @@ async def test_later_legs_have_the_headers_too(provider: FixtureProvider) -> Non
         assert (await client.send("tools/call", asked.accepting(), headers=right).value())["reply"] == "Accept"
 
 
-async def test_a_bad_annotation_is_no_reason_to_refuse_a_call(provider: FixtureProvider) -> None:
-    provider.listed = [Tool("echo", "Echoes", {"type": "object", "properties": {"a": {"x-mcp-header": ""}}})]
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"x-mcp-header": ""}}},
+        {"type": "array", "properties": {"value": {"type": "integer", "x-mcp-header": "Value"}}},
+        {"type": "object", "properties": {"value": {"type": "integer", "x-mcp-header": "Value"}}, "x": object()},
+    ],
+)
+async def test_an_annotation_that_is_not_listed_is_no_reason_to_refuse_a_call(
+    provider: FixtureProvider, schema: Any
+) -> None:
+    provider.listed = [Tool("echo", "Echoes", schema)]
     async with modern_desk(provider) as client:
+        [tool] = (await client.send("tools/list").result())["tools"]
+        assert "x-mcp-header" not in repr(tool)
         assert await client.call("echo", {"value": 1}, headers=headers("tools/call", "echo")) == 1
+
+
+async def test_a_null_annotation_is_none_and_the_others_hold(provider: FixtureProvider) -> None:
+    null = {"type": "string", "x-mcp-header": None}
+    provider.listed = [Tool("echo", "Echoes", {**ANNOTATED, "properties": {**ANNOTATED["properties"], "b": null}})]
+    async with modern_desk(provider) as client:
+        [tool] = (await client.send("tools/list").result())["tools"]
+        assert tool["inputSchema"]["properties"]["value"]["x-mcp-header"] == "Value"
+        params = {"name": "echo", "arguments": {"value": "a"}}
+        status, error = await client.refused("tools/call", params, headers=headers("tools/call", "echo"))
+        assert (status, error["code"]) == (400, -32020)
+
+
+async def test_a_provider_that_fails_to_forget_is_logged(
+    provider: FixtureProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with modern_desk(provider) as client:
+        await client.call("echo")
+        provider.clients.clear()
+        client.modern.close("done")
+        assert "Detaching a client failed" in caplog.text
 
 
 async def test_what_is_known_of_tools_follows_their_changes(provider: FixtureProvider) -> None:

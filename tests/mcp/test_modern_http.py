@@ -14,7 +14,8 @@ from modern_desk import ACCEPT, VERSION, Asked, with_meta
 from web import ModernWeb, modern_web, serving, web
 
 from tesseron_py import Context, Tesseron
-from tesseron_py.invocation import Log
+from tesseron_py.errors import ElicitationNotAvailable
+from tesseron_py.invocation import Log, Unavailable
 from tesseron_py.mcp.provider import Tool, ToolsChanged
 
 MCP = "io.modelcontextprotocol/"
@@ -145,31 +146,33 @@ async def test_a_notification_is_202_and_an_answer_400() -> None:
             assert (await client.send("POST", body)).status_code == 400
 
 
-async def test_what_an_action_cannot_do_without_is_400_or_the_last_frame() -> None:
-    app = Tesseron("shop")
-
-    @app.action("pay").annotate(requires_elicitation=True).handler
-    async def pay(ctx: Context) -> bool:
-        return await ctx.confirm("Pay?")
-
-    async with serving(app.asgi()) as url, httpx.AsyncClient(base_url=url, timeout=20) as http:
-        client = ModernWeb(http)
-        status, error = await client.refused("tools/call", {"name": "pay"}, capabilities={})
-        assert (status, error["code"], error["data"]) == (400, -32021, {"requiredCapabilities": {"elicitation": {}}})
+async def needy(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+    """What an author's `ctx.elicit` does, after `go`."""
+    running.invocation.note(Log("info", "begun"))
+    await provider.event("go").wait()
+    reply = await running.confirm()
+    if isinstance(reply, Unavailable):
+        raise ElicitationNotAvailable(reply.reason)
+    return show(reply)
 
 
-async def test_after_an_upgrade_the_missing_capability_is_the_last_frame(provider: FixtureProvider) -> None:
+async def test_a_missing_capability_is_400_or_after_an_upgrade_the_last_frame(provider: FixtureProvider) -> None:
+    provider.handlers["needy"] = needy
+    needed = {"requiredCapabilities": {"elicitation": {}}}
     async with modern_web(provider) as (client, _):
-        params = {"name": "confirm", "arguments": {}}
-        asked = await client.ask("confirm")
-        async with client.stream("tools/call", {"name": "pausing"}, level="info", capabilities={}) as stream:
+        async with client.stream("tools/call", {"name": "needy"}, level="info", capabilities={}) as stream:
+            assert stream.status == 200
             await stream.next("notifications/message")
             provider.event("go").set()
-            assert (await stream.next())["result"]["content"][0]["text"].startswith('{"reply":"Unavailable"')
-        status, error = await client.refused("tools/call", asked.next(), capabilities={})
-        assert (status, error["code"]) == (400, -32021)
+            error = (await stream.next())["error"]
+            assert (error["code"], error["data"]) == (-32021, needed)
+            assert await stream.ended()
+        status, error = await client.refused("tools/call", {"name": "needy"}, capabilities={})
+        assert (status, error["code"], error["data"]) == (400, -32021, needed)
+        asked = await client.ask("needy")
+        status, error = await client.refused("tools/call", asked.next(), capabilities={"elicitation": {"url": {}}})
+        assert (status, error["code"], error["data"]) == (400, -32021, needed)
         assert (await client.answer_to(asked, approve=True))["resultType"] == "complete"
-        assert params["name"] == "confirm"
 
 
 # Both eras -----------------------------------------------------------------------------------------------------------
@@ -385,6 +388,28 @@ async def test_who_accepts_json_alone_is_asked_and_told_nothing(provider: Fixtur
         assert result["content"][0]["text"].startswith('{"reply":"Accept"')
         status, error = await client.refused("subscriptions/listen", {"notifications": {}}, headers=plain)
         assert (status, error["code"]) == (406, -32602)
+
+
+async def test_after_an_upgrade_a_message_has_the_room_of_a_frame(provider: FixtureProvider) -> None:
+    async def large(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+        if arguments.get("note"):
+            running.invocation.note(Log("info", "begun"))
+        await provider.event("go").wait()
+        return "x" * 3000 if not arguments.get("ask") else show(await running.confirm("x" * 3000))
+
+    provider.handlers["large"] = large
+    async with modern_web(provider, frame=2000) as (client, _):
+        for ask in (False, True):
+            provider.events.clear()
+            params = {"name": "large", "arguments": {"note": True, "ask": ask}}
+            async with client.stream("tools/call", params, level="info") as stream:
+                await stream.next("notifications/message")
+                provider.event("go").set()
+                text = (await stream.result())["content"][0]["text"]
+                assert "this client takes 2000" in text
+            del params["arguments"]["note"]
+            result = await client.request("tools/call", params)
+            assert result["resultType"] == ("input_required" if ask else "complete")
 
 
 async def test_a_stream_of_changes(provider: FixtureProvider) -> None:
