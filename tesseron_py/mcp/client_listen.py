@@ -119,6 +119,8 @@ class Listener:
         if not wanted:
             self._replace(None)
             return None
+        if not self._home.is_open:
+            raise TransportEnded("The client is closed")
         stream = self._opening = _Stream(wanted)
         self._home.start(self._keep, stream, name="MCP client: listens for changes")
         seconds = ACKNOWLEDGEMENT if timeout is None else timeout

@@ -271,6 +271,6 @@ def _asks(method: str, subject: str | None, result: object) -> bool:
 def _what_it_asks(method: str, subject: str | None, result: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     requests, state = result.get("inputRequests"), result.get("requestState")
     is_clear = isinstance(requests, dict | None) and isinstance(state, str | None)
-    if not is_clear or (requests is None and state is None):
+    if not is_clear or (not requests and state is None):  # repeated with neither, it would be another call
         raise BadAnswer(f"{named(method, subject)}: the server asks, and it cannot be understood what")
     return requests or {}, state

@@ -227,6 +227,13 @@ async def test_the_end_of_the_connection_is_the_end_of_the_stream() -> None:
             await client.subscribe("x://b")
 
 
+async def test_a_closed_client_follows_nothing() -> None:
+    async with published() as (client, _server, _):
+        await client.aclose()
+        with pytest.raises(TransportEnded, match="The client is closed"):
+            await client.subscribe("x://b")
+
+
 async def test_a_connection_that_ends_while_a_stream_is_opened_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_listen, "FIRST_RETRY", 0.01)
     async with published() as (client, server, tasks):

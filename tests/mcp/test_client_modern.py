@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import anyio
 import pytest
 from client_peers import PATIENCE, ByHand, modern
+from hypothesis import given
+from hypothesis import strategies as st
 from test_client import TEXT, beside
 
+from tesseron_py.home import Home
 from tesseron_py.invocation import Accept, Cancel, Decline, Malformed
 from tesseron_py.mcp import client_answers, client_modern
 from tesseron_py.mcp.client import (
     BadAnswer,
+    ClientError,
     Log,
     McpClient,
     McpError,
@@ -24,6 +29,10 @@ from tesseron_py.mcp.client import (
     TransportEnded,
     UnsupportedVersion,
 )
+from tesseron_py.mcp.client_answers import Answers
+from tesseron_py.mcp.client_headers import ToolHeaders
+from tesseron_py.mcp.client_modern import ModernSpeech
+from tesseron_py.mcp.client_server import Server
 
 PREFIX = "io.modelcontextprotocol/"
 SCHEMA = {"type": "object", "properties": {"qty": {"type": "integer"}}, "required": ["qty"]}
@@ -291,6 +300,7 @@ async def test_a_server_that_asks_for_ever_is_given_up(
     [
         {"resultType": "input_required"},
         asks(state=None, inputRequests=None),
+        asks(state=None, inputRequests={}),  # repeated, it would be a new call
         asks(inputRequests=[]),
         asks("?", requestState=7),
         asks(inputRequests={"k": 7}),
@@ -549,3 +559,80 @@ async def test_a_question_outlives_nothing_and_nothing_hangs() -> None:
             turn.set()
             await server.answer(await server.take(), TEXT)
             await slow.wait()
+
+
+# Whatever a server answers
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+input_requests = st.fixed_dictionaries(
+    {"method": st.sampled_from(["elicitation/create", "sampling/createMessage", "roots/list", "ping"]) | json_values},
+    optional={"params": json_values | st.just({"message": "?", "requestedSchema": {}})},
+)
+results = st.fixed_dictionaries(
+    {"resultType": st.sampled_from(["input_required", "complete"]) | json_values},
+    optional={
+        "inputRequests": st.dictionaries(st.text(max_size=3), input_requests | json_values, max_size=3) | json_values,
+        "requestState": st.text(max_size=3) | json_values,
+        "content": json_values,
+    },
+)
+
+
+class Scripted:
+    """A peer that is answered with results that a test made up, and then with a right one."""
+
+    def __init__(self, results: list[Any]) -> None:
+        self.results = results
+        self.sent: list[dict[str, Any]] = []
+
+    async def request(self, method: str, params: dict[str, Any], **options: Any) -> Any:
+        self.sent.append(params)
+        return self.results.pop(0) if self.results else {}
+
+    def while_connected(self) -> Any:
+        return nullcontext()
+
+
+@given(st.lists(results | json_values, max_size=4))
+def test_no_result_makes_it_raise_what_it_should_not_or_call_anew(made_up: list[Any]) -> None:
+    async def scenario() -> None:
+        peer = Scripted(list(made_up))
+        speech = ModernSpeech(
+            peer,  # type: ignore[arg-type]
+            Home(),
+            Answers(accept, roots=[]),
+            {},
+            http=False,
+            log_level=None,
+            changes=None,
+        )
+        with suppress(ClientError):
+            await speech.request("tools/call", {"name": "x", "requestState": "mine"}, timeout=None)
+        for params in peer.sent[1:]:
+            assert params.keys() & {"inputResponses", "requestState"}
+            assert params.get("requestState") != "mine"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client_modern, "FIRST_PAUSE", 0)
+        anyio.run(scenario)
+
+
+@given(results | json_values)
+def test_no_answer_to_discover_makes_it_raise_what_it_should_not(answer: Any) -> None:
+    with suppress(BadAnswer):
+        Server.from_discover(answer)
+
+
+@given(st.dictionaries(st.text(max_size=3), json_values), st.lists(json_values))
+def test_no_list_of_tools_makes_it_raise(page: dict[str, Any], schemas: list[Any]) -> None:
+    tools = [{"name": "x", "inputSchema": {"properties": {"a": schema}}} for schema in schemas]
+
+    async def scenario() -> None:
+        assert len(ToolHeaders().learn({**page, "tools": tools})["tools"]) <= len(tools)
+        ToolHeaders().learn(page)
+
+    anyio.run(scenario)
