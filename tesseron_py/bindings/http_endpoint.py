@@ -341,8 +341,7 @@ class TesseronEndpoint:
 
     async def _body(self, headers: RequestHeaders, receive: Receive) -> bytes:
         try:
-            with self._bodies.reading():
-                return await read_body(receive, self.limits.frame, headers.get(b"content-length"))
+            return await self._bodies.read(read_body(receive, self.limits.frame, headers.get(b"content-length")))
         except BodyTooLarge:
             limit = self.limits.frame
             raise _Refused(413, f"A message may have {limit} bytes", headers=_CLOSE, limit=limit) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextvars
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import anyio
@@ -306,22 +307,21 @@ class HttpEndpoint:
 
     async def _body(self, headers: RequestHeaders, receive: Receive, known: HttpSession | None) -> bytes:
         try:
-            with self._bodies.reading():
+            return await self._bodies.read(read_body(receive, self.limits.body, headers.get(b"content-length")))
+        except BodyTooLarge as body:
+            reason = f"A message may have {self.limits.body} bytes"
+            if known is not None and known.mcp.open_prompts:
+                # It may be the answer that one of them waits for; some clients put the id at its end.
                 try:
-                    return await read_body(receive, self.limits.body, headers.get(b"content-length"))
-                except BodyTooLarge as body:
-                    reason = f"A message may have {self.limits.body} bytes"
-                    if known is not None and known.mcp.open_prompts:
-                        # It may be the answer that one of them waits for; some clients put the id at its end.
-                        try:
-                            await body.read_on(receive, _READ_ON * self.limits.body)
-                        finally:
-                            known.mcp.spoiled(unreadable(INVALID_REQUEST, reason, body.head, body.tail))
-                    else:
-                        # A client that is still writing would lose the answer with its connection.
-                        with anyio.move_on_after(self.limits.closing):
-                            await body.read_on(receive, _READ_ON * self.limits.body)
-                    raise _Refused(413, reason, headers=_CLOSE) from None
+                    with suppress(BodyInterrupted):
+                        await self._bodies.read(body.read_on(receive, _READ_ON * self.limits.body))
+                finally:
+                    known.mcp.spoiled(unreadable(INVALID_REQUEST, reason, body.head, body.tail))
+            else:
+                # A client that is still writing would lose the answer with its connection.
+                with anyio.move_on_after(self.limits.closing):
+                    await body.read_on(receive, _READ_ON * self.limits.body)
+            raise _Refused(413, reason, headers=_CLOSE) from None
         except BodyInterrupted as interrupted:
             if interrupted.closing:
                 raise _closing(_CLOSE) from None

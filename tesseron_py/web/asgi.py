@@ -6,10 +6,9 @@ Nothing here knows MCP. A `Reply` is one response: sent whole, or begun as a str
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import anyio
 
@@ -17,6 +16,8 @@ from .guard import Headers
 from .sse import COMMENT, MEDIA_TYPE, encode
 
 logger = logging.getLogger("tesseron_py.web.asgi")
+
+T = TypeVar("T")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -100,28 +101,55 @@ class Bodies:
         self._closed = False
         self._reading: set[anyio.CancelScope] = set()
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Read one in the body of this.
+    async def read(self, reading: Coroutine[Any, Any, T]) -> T:
+        """What `reading` returns, which reads one, and enters no scope of its own.
 
         Raises:
             BodyInterrupted: It is late, or the endpoint closes.
         """
+        # Most bodies are there with their headers, and reading them never waits: a scope for each would be in vain.
+        try:
+            waits = reading.send(None)
+        except StopIteration as read:
+            return cast(T, read.value)
         scope = anyio.CancelScope(deadline=anyio.current_time() + self._deadline)
         self._reading.add(scope)
         try:
             with scope:
-                yield
+                return await _Begun(reading, waits)
         finally:
             self._reading.discard(scope)
-        if scope.cancelled_caught:
-            raise BodyInterrupted(closing=self._closed)
+        raise BodyInterrupted(closing=self._closed)
 
     def close(self) -> None:
         """Wait for none any longer."""
         self._closed = True
         for scope in tuple(self._reading):
             scope.cancel()
+
+
+class _Begun(Generic[T]):
+    """The rest of a coroutine that has been stepped once, to where it waits for `waits`."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waits: Any) -> None:
+        self._coroutine = coroutine
+        self._waits = waits
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        waits, step = self._waits, self._coroutine.send
+        try:
+            while True:
+                try:
+                    sent = yield waits
+                except GeneratorExit:
+                    self._coroutine.close()
+                    raise
+                except BaseException as error:  # a cancellation, which is the coroutine's
+                    waits = self._coroutine.throw(error)
+                else:
+                    waits = step(sent)
+        except StopIteration as ended:
+            return cast(T, ended.value)
 
 
 class RequestHeaders:
