@@ -52,6 +52,11 @@ DAY = {
     "blocks": ["text", "image", "audio", "resource", "resource_link"],
     "unknown": -32602,
 }
+MODERN_DAY = DAY | {
+    "version": "2026-07-28",
+    "error": "the client raises it itself",
+}
+"""What is different in the modern era: a client whose callback fails does not come back with an answer."""
 
 
 @asynccontextmanager
@@ -119,7 +124,9 @@ async def spend_a_day(address: Any, mode: str) -> dict[str, Any]:
         list_roots_callback=person.roots,
         logging_callback=person.log,
         message_handler=person.message,
+        log_level="info",
     ) as client:
+        modern = client.protocol_version == MODERN_DAY["version"]
         told["version"] = client.protocol_version
         told["tools"] = len((await client.list_tools()).tools)
         told["resources"] = len((await client.list_resources()).resources)
@@ -132,24 +139,37 @@ async def spend_a_day(address: Any, mode: str) -> dict[str, Any]:
             return json.loads((await client.call_tool(tool, arguments)).content[0].text)
 
         told["echo"] = await call("echo", {"value": ["Zoë \u2028", 1]})
-        for question in ("accept", "decline", "cancel", "error"):
+        for question in ("accept", "decline", "cancel"):
             told[question] = (await call("confirm", {"question": question}))["reply"]
+        if modern:
+            with pytest.raises(MCPError, match="No UI here"):
+                await call("confirm", {"question": "error"})
+            told["error"] = "the client raises it itself"
+        else:
+            told["error"] = (await call("confirm", {"question": "error"}))["reply"]
         told["url"] = (await call("visit"))["reply"]
         told["sample"] = (await call("sample"))["content"]["content"]["text"]
         told["roots"] = (await call("roots"))["content"]["roots"][0]["uri"]
         told["many"] = [shown["reply"] for shown in await call("many", {"count": 3})]
         told["structured"] = (await client.call_tool("structured")).structured_content
         failed = await client.call_tool("strict_fail")
-        told["failed"] = [failed.is_error, failed.content[0].text, failed.meta]
+        meta = {key: value for key, value in failed.meta.items() if key != "io.modelcontextprotocol/serverInfo"}
+        told["failed"] = [failed.is_error, failed.content[0].text, meta]
         told["blocks"] = [block.type for block in (await client.call_tool("blocks")).content]
         await client.call_tool("progress", progress_callback=person.progress)
         await client.call_tool("log")
         with pytest.raises(MCPError) as caught:
             await client.call_tool("no_such_tool")
         told["unknown"] = caught.value.error.code
-        await client.call_tool("grow")
-        with anyio.fail_after(5):
-            await person.changed.wait()
+        if modern:
+            async with client.listen(tools_list_changed=True) as changes:
+                await client.call_tool("grow")
+                with anyio.fail_after(5):
+                    assert type(await anext(aiter(changes))).__name__ == "ToolsListChanged"
+        else:
+            await client.call_tool("grow")
+            with anyio.fail_after(5):
+                await person.changed.wait()
     return in_order(told)
 
 
@@ -158,18 +178,21 @@ def in_order(told: dict[str, Any]) -> dict[str, Any]:
     return {**told, "asked": told["asked"][:5] + sorted(told["asked"][5:])}
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_day_of_mcp_2_over_http(mode: str) -> None:
+MODES = [("legacy", DAY), ("auto", MODERN_DAY), ("2026-07-28", MODERN_DAY)]
+
+
+@pytest.mark.parametrize(("mode", "day"), MODES, ids=[mode for mode, _ in MODES])
+async def test_a_day_of_mcp_2_over_http(mode: str, day: Any) -> None:
     async with serving_fixture() as url:
         with anyio.fail_after(30):
-            assert await spend_a_day(url, mode) == DAY
+            assert await spend_a_day(url, mode) == day
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_day_of_mcp_2_on_stdio(mode: str, anyio_backend: str) -> None:
+@pytest.mark.parametrize(("mode", "day"), MODES, ids=[mode for mode, _ in MODES])
+async def test_a_day_of_mcp_2_on_stdio(mode: str, day: Any, anyio_backend: str) -> None:
     with anyio.fail_after(30):
         parameters = StdioServerParameters(command=FIXTURE[0], args=[*FIXTURE[1:], anyio_backend])
-        assert await spend_a_day(parameters, mode) == DAY
+        assert await spend_a_day(parameters, mode) == day
 
 
 @pytest.mark.skipif(not OLD.exists(), reason="the environment of mcp 1.30 is not there (make venv)")
