@@ -11,6 +11,7 @@ from collections import deque
 import anyio
 from anyio.lowlevel import checkpoint
 
+from ..bell import Bell
 from ..protocol.messages import DEFAULT_FRAME_LIMIT
 from .channel import Closed, TooLarge
 
@@ -24,7 +25,7 @@ class _Direction:
     def __init__(self) -> None:
         self.items: deque[str] = deque()
         self.closed: Closed | None = None
-        self._readable: anyio.Event | None = None
+        self._readable = Bell()
         self._writable: anyio.Event | None = None
 
     async def put(self, text: str) -> None:
@@ -35,15 +36,12 @@ class _Direction:
         if self.closed is not None:
             raise self.closed
         self.items.append(text)
-        if self._readable is not None:
-            self._readable.set()
-            self._readable = None
+        self._readable.ring()
 
     async def get(self) -> str:
         while not self.items:
             if self.closed is not None:
                 raise self.closed
-            self._readable = anyio.Event()
             await self._readable.wait()
         text = self.items.popleft()
         if self._writable is not None:
@@ -54,10 +52,10 @@ class _Direction:
     def close(self, reason: str) -> None:
         if self.closed is None:
             self.closed = Closed(reason, 1000)
-        for event in (self._readable, self._writable):
-            if event is not None:
-                event.set()
-        self._readable = self._writable = None
+        self._readable.ring()
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
 
 
 class MemoryChannel:

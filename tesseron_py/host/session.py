@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import anyio
 import anyio.lowlevel
 
+from ..bell import Bell
 from ..bindings.channel import Channel, Closed, TooLarge, check_size
 from ..errors import (
     ActionCancelled,
@@ -565,11 +566,11 @@ class Session:
             call = self._peer.request(method, params)
         except ValueError as problem:
             raise self._unencodable(f"The params of {method}", problem) from problem
-        done = anyio.Event()
-        call.on_settled = done.set
+        done = Bell()
+        call.on_settled = done.ring
         try:
             await self._send(call.text)
-            if not call.settled:
+            while not call.settled:
                 await done.wait()
         except TooLarge as problem:
             self._peer.forget(call)

@@ -24,8 +24,8 @@ ROOM: Final = 64 * 1024 * 1024
 
 GIVEN_UP: Final = (
     "The call of this idempotency key was given up before it had a result: its client hung up, cancelled it, or did not"
-    " come back. It may have had its effect by then, so it is not begun anew; look whether it had, and call with another"
-    " key if it is to be done again"
+    " come back. It may have had its effect by then, so it is not begun anew; look whether it had, and call with"
+    " another key if it is to be done again"
 )
 
 Key: TypeAlias = tuple[str, str, str, str]
