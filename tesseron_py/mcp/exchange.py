@@ -332,6 +332,9 @@ class Exchange:
             self._text = self._response(pending, outcome)
         except ValueError as error:
             self._text = self._response(pending, Failed(InternalError(f"The result cannot be sent as JSON: {error}")))
+        except Exception as error:  # without a response, the client would wait for it
+            self.refuse(error)
+            return
         size = size_above(self._text, self._outlet.room)
         if size is not None:
             message = f"The result is {size} bytes long, and this client takes {self._outlet.room}; ask for less"

@@ -20,7 +20,7 @@ from .changes import Changes, change_text
 from .envelope import Request, error_text, notification_text, result_text
 from .exchange import Outlet
 from .limits import EndpointLimits
-from .messages import ACKNOWLEDGED, COMPLETED, INVALID_PARAMS, SUBSCRIPTION_META, ProtocolError
+from .messages import ACKNOWLEDGED, COMPLETED, INTERNAL_ERROR, INVALID_PARAMS, SUBSCRIPTION_META, ProtocolError
 from .provider import Change, Client, Provider, ResourcesChanged, ResourceUpdated, ToolsChanged, UnknownResource
 from .readiness import Readiness
 
@@ -126,6 +126,10 @@ class Listening:
                 self._text = error_text(self.request.id, error.code, error.message, error.data)
             except Gone as error:
                 self.cancel(str(error))
+            except Exception:
+                logger.exception("Listening to changes failed")
+                message = "Internal error: listening to changes failed; the server's log says why"
+                self._text = error_text(self.request.id, INTERNAL_ERROR, message)
 
     def cancel(self, reason: str) -> None:
         """Nobody listens any more; there is no last message."""

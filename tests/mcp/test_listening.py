@@ -313,8 +313,23 @@ async def test_a_provider_that_fails_to_get_ready_fails_the_stream(provider: Fix
         assert (error["code"], error["message"]) == (-32603, "No module named 'shop'")
 
 
-async def test_a_provider_that_fails_to_forget_is_logged(
+async def test_a_provider_that_fails_to_take_it_ends_it(
     provider: FixtureProvider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def attach(client: Client) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(provider, "attach", attach)
+    async with modern_desk(provider) as client:
+        error = await listening(client).error()
+        assert error["code"] == -32603
+        assert "secret" not in error["message"]
+        assert "secret detail" in caplog.text
+        assert client.modern.running == 0
+
+
+async def test_a_provider_that_fails_to_forget_is_logged(
+    provider: FixtureProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with modern_desk(provider) as client:
         stream = listening(client)

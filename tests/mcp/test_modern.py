@@ -9,6 +9,7 @@ import pytest
 from fixture_provider import BareProvider, FixtureProvider
 from modern_desk import VERSION, modern_desk, with_meta
 
+from tesseron_py.invocation import Done, Invocation
 from tesseron_py.mcp.modern import speaks_modern
 from tesseron_py.mcp.provider import ResourcesChanged, Tool, ToolsChanged
 
@@ -265,6 +266,22 @@ async def test_what_nobody_foresaw_is_told_without_details(caplog: pytest.LogCap
         assert (status, error["code"]) == (200, -32603)
         assert "secret" not in error["message"]
         assert "secret detail" in caplog.text
+
+
+async def test_a_result_that_is_none_of_its_kind_is_an_answer_all_the_same(
+    provider: FixtureProvider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def get_prompt(name: str, arguments: Any, caller: Any) -> Invocation:
+        invocation = Invocation(provider.home)
+        invocation.finish(Done("no prompt"))
+        return invocation
+
+    monkeypatch.setattr(provider, "get_prompt", get_prompt)
+    async with modern_desk(provider) as client:
+        status, error = await client.refused("prompts/get", {"name": "greet"})
+        assert (status, error["code"]) == (200, -32603)
+        assert "the server's log says why" in error["message"]
+        assert "AttributeError" in caplog.text
 
 
 async def test_as_many_requests_run_as_may(provider: FixtureProvider) -> None:
