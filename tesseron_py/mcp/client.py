@@ -162,7 +162,7 @@ class McpClient:
         self._peer = Peer(
             transport, self._home, self._answers.respond, self._notice, uncancellable=(INITIALIZE, DISCOVER)
         )
-        self._choice = era
+        self._choice: EraChoice = era
         self._speech: Speech | None = None
         self._server: Server | None = None
         self._closed: anyio.Event | None = None
@@ -212,17 +212,16 @@ class McpClient:
         )
         timeout = HANDSHAKE_TIMEOUT if self._timeout is None else self._timeout
         speech: Speech
-        match self._choice:
-            case "legacy":
-                speech, server = legacy, await legacy.open(timeout)
-            case "modern":
-                try:
-                    speech, server = modern, await modern.open(timeout)
-                except ClientError as error:
-                    raise only_modern(error) from None
-            case "auto":
-                patience = HTTP_PATIENCE if self._transport.is_http else PATIENCE
-                speech, server = await choose(modern, legacy, timeout=timeout, patience=patience)
+        if self._choice == "auto":
+            patience = HTTP_PATIENCE if self._transport.is_http else PATIENCE
+            speech, server = await choose(modern, legacy, timeout=timeout, patience=patience)
+        elif self._choice == "modern":
+            try:
+                speech, server = modern, await modern.open(timeout)
+            except ClientError as error:
+                raise only_modern(error) from None
+        else:
+            speech, server = legacy, await legacy.open(timeout)
         await speech.settled()
         self._speech, self._server = speech, server
 

@@ -91,25 +91,25 @@ async def choose(modern: Speech, legacy: Speech, *, timeout: float, patience: fl
         ClientError: The server speaks neither, or cannot be reached.
     """
     answered, answers = anyio.create_memory_object_stream[_Answered](2)
+    best: _Answered | None = None
     with answered, answers:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_hello, modern, timeout, answered)
-            probe: _Answered | None = None
             with anyio.move_on_after(patience):
-                probe = await answers.receive()
-            if probe is not None and not _is_legacy(probe[1]):
-                speech, outcome = probe
-            else:
-                logger.debug("Taken for a legacy server: %s", probe[1] if probe is not None else "no answer yet")
+                best = await answers.receive()
+            if best is None:
+                logger.debug("No answer to server/discover yet; initialize follows")
                 tasks.start_soon(_hello, legacy, timeout, answered)
                 best = await answers.receive()
-                if probe is None:
-                    # Where both have come at once, their order is the scheduler's.
-                    await checkpoint()
-                    if isinstance(best[1], Exception) or answers.statistics().current_buffer_used:
-                        best = _better(best, await answers.receive())
-                speech, outcome = best
+                await checkpoint()  # where both have come at once, their order is the scheduler's
+                if isinstance(best[1], Exception) or answers.statistics().current_buffer_used:
+                    best = _better(best, await answers.receive())
+            elif _is_legacy(best[1]):
+                logger.debug("Taken for a legacy server: %s", best[1])
+                best = legacy, await _outcome(legacy, timeout)
             tasks.cancel_scope.cancel()
+    assert best is not None
+    speech, outcome = best
     if isinstance(outcome, Exception):
         raise outcome
     return speech, outcome
@@ -119,10 +119,14 @@ _Answered: TypeAlias = tuple[Speech, "Server | Exception"]
 
 
 async def _hello(speech: Speech, timeout: float, answered: MemoryObjectSendStream[_Answered]) -> None:
+    answered.send_nowait((speech, await _outcome(speech, timeout)))
+
+
+async def _outcome(speech: Speech, timeout: float) -> Server | Exception:
     try:
-        answered.send_nowait((speech, await speech.open(timeout)))
+        return await speech.open(timeout)
     except (ClientError, ValueError) as error:
-        answered.send_nowait((speech, error))
+        return error
 
 
 def _better(first: _Answered, second: _Answered) -> _Answered:

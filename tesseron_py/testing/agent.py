@@ -80,7 +80,7 @@ class Agent:
         if era not in CHOICES:
             raise ValueError(f"era is one of {', '.join(CHOICES)}, not {era!r}")
         self._transport, self._app_id = _way_to(app)
-        self._era = era
+        self._era: EraChoice = era
         self._script = Script(answers)
         self._elicitation = elicitation
         self._sampling = sampling
