@@ -241,6 +241,7 @@ class Invocation:
         on_cancel: Called once when a reader cancels, so that the provider can stop the work.
         deadline: Seconds one question may wait.
         max_questions: Questions that may be open at once.
+        spread: Seconds that may be between questions which the provider asks at once; 0 where they come together.
 
     Example:
         ```python
@@ -258,7 +259,9 @@ class Invocation:
         on_cancel: Callable[[], None] | None = None,
         deadline: float = QUESTION_DEADLINE,
         max_questions: int = MAX_QUESTIONS,
+        spread: float = 0.0,
     ) -> None:
+        self.spread: float = spread
         self._timers = timers
         self._on_cancel = on_cancel
         self._deadline = deadline

@@ -17,7 +17,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 
+from ..bell import Bell
 from ..bindings.channel import Channel, Closed, TooLarge, Unsure, check_size
+from ..bindings.memory import MemoryChannel
 from ..errors import (
     ActionTimeout,
     ElicitationNotAvailable,
@@ -83,6 +85,8 @@ MAX_OUTBOX_BYTES = 64 * 1024 * 1024
 """Characters that may wait for an app that does not read; above, its connection is dropped."""
 BASE64 = "base64"
 """The `encoding` of a value in the result of a read that was bytes."""
+SPREAD = 0.004
+"""Seconds that may be between the messages of an app in another process which it sends at once."""
 SAMPLE_TOKENS = 1024
 """`maxTokens` of a sampling request that names none; MCP requires one."""
 
@@ -157,7 +161,7 @@ class ConnectedApp:
         self._peer = Peer()
         self._outbox: deque[str] = deque()
         self._outbox_bytes = 0
-        self._outbox_wakes = anyio.Event()
+        self._outbox_bell = Bell()
         self._calls: dict[str, _RunningCall] = {}
         self._subscriptions: dict[tuple[Client, str], _Subscription] = {}
         self._subscribers: dict[str, tuple[Client, str]] = {}
@@ -216,7 +220,7 @@ class ConnectedApp:
     def close(self) -> None:
         """Close the connection; what waits to be sent goes out before."""
         self._closing = True
-        self._outbox_wakes.set()
+        self._outbox_bell.ring()
 
     @property
     def _name(self) -> str:
@@ -226,7 +230,7 @@ class ConnectedApp:
         if self.ended.is_set():
             return
         self._closing = True
-        self._outbox_wakes.set()
+        self._outbox_bell.ring()
         self.ended.set()
         name = self._name
         if self._calls:
@@ -253,8 +257,7 @@ class ConnectedApp:
                     await self._channel.send(text)
                 if self._closing:
                     return
-                self._outbox_wakes = anyio.Event()
-                await self._outbox_wakes.wait()
+                await self._outbox_bell.wait()
         except Closed:
             pass
         finally:
@@ -273,7 +276,7 @@ class ConnectedApp:
             return
         self._outbox.append(text)
         self._outbox_bytes += len(text)
-        self._outbox_wakes.set()
+        self._outbox_bell.ring()
 
     # What comes in
 
@@ -598,7 +601,11 @@ class ConnectedApp:
 
     def _invocation(self, *, on_cancel: Callable[[], None] | None = None) -> Invocation:
         return Invocation(
-            self._home, on_cancel=on_cancel, deadline=self._limits.question, max_questions=self._limits.questions
+            self._home,
+            on_cancel=on_cancel,
+            deadline=self._limits.question,
+            max_questions=self._limits.questions,
+            spread=0.0 if isinstance(self._channel, MemoryChannel) else SPREAD,
         )
 
     def _request(

@@ -194,10 +194,17 @@ class Leg(Exchange):
 
 
 async def _quiet(invocation: Invocation, view: View) -> View:
-    """The view once a whole pass of the event loop has changed nothing in it, or `QUIET` has passed."""
+    """The view once a whole pass of the event loop has changed nothing in it, or `QUIET` has passed.
+
+    A provider that is another process takes longer than a pass between two questions that it asks at once.
+    """
     ends = anyio.current_time() + QUIET
     while True:
-        await checkpoint()
+        if invocation.spread:
+            with anyio.move_on_after(invocation.spread):
+                await invocation.changed(view.version)
+        else:
+            await checkpoint()
         now = invocation.view()
         if now.version == view.version or now.outcome is not None or anyio.current_time() >= ends:
             return now

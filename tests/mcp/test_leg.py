@@ -825,3 +825,29 @@ async def test_a_question_that_is_gone_once_the_leg_looks_is_not_put(provider: F
             result = await client.answer(Asked("tools/call", leg.params, result), approve=True).result()
         assert result["content"][0]["text"] == "fickle"
         assert len(provider.callers) == 1
+
+
+async def test_what_an_app_in_another_process_asks_at_once_goes_out_together(
+    provider: FixtureProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def apart(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+        running.invocation.spread = 0.1
+
+        async def one(number: int) -> None:
+            await anyio.sleep(0.005 * number)  # on its way from the other process
+            await running.confirm(f"Question {number}")
+
+        async with anyio.create_task_group() as group:
+            for number in range(3):
+                group.start_soon(one, number)
+        return "done"
+
+    monkeypatch.setattr("tesseron_py.mcp.leg.QUIET", 0.2)
+    provider.handlers["apart"] = apart
+    async with modern_desk(provider) as client:
+        asked = await client.ask("apart")
+        assert sorted(request["params"]["message"] for request in asked.requests.values()) == [
+            "Question 0",
+            "Question 1",
+            "Question 2",
+        ]
