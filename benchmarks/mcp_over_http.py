@@ -7,15 +7,13 @@ question on the call's own stream of events, and the answer, which is a request 
 from __future__ import annotations
 
 import itertools
-import statistics
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import Any
 
 from .http_client import Connection
-from .measure import Effort, Row, Side, compare
+from .measure import Effort, Row, compare, side
 from .processes import server
 
 ECHO = "mcp-http-echo"
@@ -36,27 +34,15 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
         if ECHO in wanted or CONFIRM in wanted:
             theirs = stack.enter_context(_session("official_over_http"))
             if ECHO in wanted:
-                sides = _side(ours.echo, effort), _side(theirs.echo, effort)
+                sides = side(ours.echo, effort), side(theirs.echo, effort)
                 yield compare(ECHO, peer, *sides, rounds=effort.rounds, target=0.65)
             if CONFIRM in wanted:
-                sides = _side(ours.confirm, effort), _side(theirs.confirm, effort)
+                sides = side(ours.confirm, effort), side(theirs.confirm, effort)
                 yield compare(CONFIRM, peer, *sides, rounds=effort.rounds, target=0.65)
         if ECHO_JSON in wanted:
             theirs = stack.enter_context(_session("official_over_http", "json"))
-            sides = _side(ours.echo, effort), _side(theirs.echo, effort)
+            sides = side(ours.echo, effort), side(theirs.echo, effort)
             yield compare(ECHO_JSON, f"{peer}, json_response", *sides, rounds=effort.rounds)
-
-
-def _side(call: Callable[[], None], effort: Effort) -> Side:
-    def measure() -> float:
-        taken: list[float] = []
-        for _ in range(effort.calls):
-            started = time.perf_counter()
-            call()
-            taken.append(time.perf_counter() - started)
-        return statistics.median(taken)
-
-    return measure
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -67,6 +68,20 @@ class Row:
     def misses(self) -> bool:
         """Whether there is a target, and the ratio is above it, by more than noise."""
         return self.target is not None and self.ratio - self.noise > self.target
+
+
+def side(call: Callable[[], None], effort: Effort) -> Side:
+    """A side whose round is many calls, one after the other: the median of their times."""
+
+    def measure() -> float:
+        taken: list[float] = []
+        for _ in range(effort.calls):
+            started = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - started)
+        return statistics.median(taken)
+
+    return measure
 
 
 def compare(name: str, peer: str, ours: Side, theirs: Side, *, rounds: int, target: float | None = None) -> Row:

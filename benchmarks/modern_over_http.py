@@ -7,15 +7,13 @@ and the call again with the answer. `parked-*` is ours alone: what calls cost th
 from __future__ import annotations
 
 import itertools
-import statistics
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from typing import Any
 
 from .http_client import Connection
-from .measure import Effort, Row, Side, compare
+from .measure import Effort, Row, compare, side
 from .processes import server
 from .stdio_client import resident
 
@@ -50,14 +48,14 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
     if ECHO in wanted or CONFIRM in wanted:
         with _caller("tesseron_over_http") as ours, _caller("official_modern_over_http") as theirs:
             if ECHO in wanted:
-                sides = _side(ours.echo, effort), _side(theirs.echo, effort)
+                sides = side(ours.echo, effort), side(theirs.echo, effort)
                 yield compare(ECHO, peer, *sides, rounds=effort.rounds, target=0.85)
             if CONFIRM in wanted:
-                sides = _side(ours.confirm, effort), _side(theirs.confirm, effort)
+                sides = side(ours.confirm, effort), side(theirs.confirm, effort)
                 yield compare(CONFIRM, peer, *sides, rounds=effort.rounds, target=0.65)
     if UNSEALED in wanted:
         with _caller("tesseron_over_http") as ours, _caller("official_modern_over_http", "unsealed") as theirs:
-            sides = _side(ours.confirm, effort), _side(theirs.confirm, effort)
+            sides = side(ours.confirm, effort), side(theirs.confirm, effort)
             yield compare(UNSEALED, f"{peer}, unsealed", *sides, rounds=effort.rounds)
     if MEMORY in wanted:
         yield _memory()
@@ -66,7 +64,7 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
         with _caller("parking_over_http") as crowded, _caller("parking_over_http") as empty:
             crowded.park(many)
             empty.park(few)
-            sides = _side(crowded.confirm, effort), _side(empty.confirm, effort)
+            sides = side(crowded.confirm, effort), side(empty.confirm, effort)
             yield compare(ANSWER, f"the same beside {few}", *sides, rounds=effort.rounds, target=1.5)
 
 
@@ -87,18 +85,6 @@ def _memory() -> Row:
         target=1.0,
         spread=0.0,
     )
-
-
-def _side(call: Callable[[], None], effort: Effort) -> Side:
-    def measure() -> float:
-        taken: list[float] = []
-        for _ in range(effort.calls):
-            started = time.perf_counter()
-            call()
-            taken.append(time.perf_counter() - started)
-        return statistics.median(taken)
-
-    return measure
 
 
 @contextmanager

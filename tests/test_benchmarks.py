@@ -20,6 +20,10 @@ PROMISED = {
     "app-confirm": 1.7,
     "mcp-http-echo": 0.65,
     "mcp-http-confirm": 0.65,
+    "modern-echo": 0.85,
+    "modern-confirm": 0.65,
+    "parked-memory": 1.0,
+    "parked-answer": 1.5,
     "stdio-first-reply": 0.45,
     "stdio-memory": 0.6,
     "gateway-first-reply": 1.0,
@@ -37,6 +41,7 @@ PROMISED = {
     "memory-app": 1.1,
 }
 LIMITS = {
+    "parked-memory": 16384.0,
     "gateway-first-reply": 0.150,
     "gateway-memory": 40e6,
     "gateway-memory-after-list": 40e6,
