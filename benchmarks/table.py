@@ -36,4 +36,4 @@ def _seconds(value: float) -> str:
 
 
 def _bytes(value: float) -> str:
-    return f"{value / 2**20:.1f} MiB"
+    return f"{value / 2**20:.1f} MiB" if value >= 2**20 else f"{value / 2**10:.1f} KiB"
