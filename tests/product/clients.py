@@ -1,7 +1,8 @@
 """Clients that nobody here wrote, behind one interface, so that one test can drive them all.
 
-`official` is the client of `mcp` 2.3; `by_hand` is that package's transports and JSON-RPC dispatcher without the client
-on top, for what the client itself would never send; `old` is `mcp` 1.30 in a process and environment of its own.
+`official` is the client of `mcp` 2.3; `by_hand` and `by_hand_modern` are that package's transports and dispatcher of
+JSON-RPC without the client on top, for what the client itself would never send; `old` is `mcp` 1.30 in a process and
+environment of its own; `fast` is the client of `fastmcp`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import Any, Protocol, TypeAlias
 
 import anyio
 import httpx2
+from fastmcp import Client as FastClient
+from fastmcp.client.elicitation import ElicitResult as FastElicitResult
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from mcp import Client as OfficialClient
 from mcp import MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -32,7 +36,7 @@ from mcp.types import (
     ToolListChangedNotification,
 )
 
-from .person import Person
+from .person import CANCEL, Person
 from .processes import PATIENCE, ROOT, environment
 
 Address: TypeAlias = "str | Sequence[str]"
@@ -42,6 +46,7 @@ OLD_PYTHON = ROOT / ".venv-mcp1" / "bin" / "python"
 DRIVER = Path(__file__).with_name("old_client.py")
 FORMS: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 VERSION = "2025-11-25"
+MODERN_VERSION = "2026-07-28"
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ async def official(
 
     Args:
         address: Where the server is.
-        mode: `legacy`, or `auto`, which looks for the modern era first.
+        mode: `legacy`, a modern version, or `auto`, which looks for the modern era first.
         elicitation: Whether it has somebody to ask, and so declares it.
         sampling: What its model says; without it, it has none.
         token: What it sends as its bearer token.
@@ -267,9 +272,68 @@ class _ByHand:
         await self.request("resources/subscribe", {"uri": uri})
 
 
+class _ByHandModern(_ByHand):
+    """The same in the modern era: each request says everything, and a result that asks is answered by the next."""
+
+    def __init__(self, dispatcher: JSONRPCDispatcher[Any], capabilities: Mapping[str, Any]) -> None:
+        super().__init__(dispatcher)
+        self._meta = {
+            "io.modelcontextprotocol/protocolVersion": MODERN_VERSION,
+            "io.modelcontextprotocol/clientCapabilities": dict(capabilities),
+        }
+
+    async def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        given = {**(params or {}), "_meta": self._meta}
+        headers = {"mcp-protocol-version": MODERN_VERSION, "mcp-method": method}
+        if "name" in given or "uri" in given:
+            headers["mcp-name"] = str(given.get("name", given.get("uri")))
+        while True:
+            result = await self._dispatcher.send_raw_request(method, given, {"headers": headers})
+            if result["resultType"] == "complete":
+                return result
+            asked = {key: question["params"] for key, question in result["inputRequests"].items()}
+            said = {key: await self.said(question) for key, question in asked.items()}
+            given = {**given, "inputResponses": said, "requestState": result["requestState"]}
+
+    async def said(self, question: Mapping[str, Any]) -> Any:
+        reply = await self.person.ask(question["message"], question.get("requestedSchema"), question.get("url"))
+        return CANCEL if "error" in reply else reply
+
+
+@asynccontextmanager
+async def by_hand_modern(
+    address: Address,
+    *,
+    capabilities: Mapping[str, Any] = FORMS,
+    elicitation: bool = True,
+    env: Mapping[str, str] | None = None,
+) -> AsyncIterator[_ByHandModern]:
+    """`by_hand` in the modern era; an error of the person's dialog has no form of its own there, and is a cancel."""
+
+    async def requested(context: Any, method: str, params: Any) -> dict[str, Any]:
+        raise AssertionError(f"{method}: a server of the modern era sends no requests")
+
+    async def notified(context: Any, method: str, params: Any) -> None:
+        pass
+
+    async with _transport(address, env) as transport, transport as (reads, writes):
+        dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reads, writes)
+        client = _ByHandModern(dispatcher, capabilities if elicitation else {})
+        with closing(client.changes):
+            async with anyio.create_task_group() as group:
+                await group.start(dispatcher.run, requested, notified)
+                yield client
+                group.cancel_scope.cancel()
+
+
 @asynccontextmanager
 async def by_hand(
-    address: Address, *, capabilities: Mapping[str, Any] = FORMS, version: str = VERSION
+    address: Address,
+    *,
+    capabilities: Mapping[str, Any] = FORMS,
+    version: str = VERSION,
+    elicitation: bool = True,
+    env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[_ByHand]:
     """The transports and the dispatcher of `mcp` 2.3, and nothing that would check what a person answers.
 
@@ -277,6 +341,8 @@ async def by_hand(
         address: Where the server is.
         capabilities: What is declared.
         version: The revision that is wished for.
+        elicitation: Whether anything is declared.
+        env: Variables for a server that it starts.
     """
 
     async def requested(context: Any, method: str, params: Any) -> dict[str, Any]:
@@ -294,14 +360,15 @@ async def by_hand(
             case "notifications/tools/list_changed":
                 client.changes.put.send_nowait("tools")
 
-    async with _transport(address) as transport, transport as (reads, writes):
+    async with _transport(address, env) as transport, transport as (reads, writes):
         dispatcher: JSONRPCDispatcher[Any] = JSONRPCDispatcher(reads, writes)
         client = _ByHand(dispatcher)
         with closing(client.changes):
             async with anyio.create_task_group() as group:
                 await group.start(dispatcher.run, requested, notified)
                 about = {"name": "by hand", "version": "0"}
-                params = {"protocolVersion": version, "capabilities": dict(capabilities), "clientInfo": about}
+                declared = dict(capabilities) if elicitation else {}
+                params = {"protocolVersion": version, "capabilities": declared, "clientInfo": about}
                 assert (await client.request("initialize", params))["protocolVersion"] == version
                 await dispatcher.notify("notifications/initialized", None)
                 yield client
@@ -420,4 +487,68 @@ async def old(
                     group.cancel_scope.cancel()
         errors.seek(0)
         said = errors.read()
+    assert "Traceback" not in said, said
+
+
+# fastmcp ----------------------------------------------------------------------------------------------------------
+
+
+class _Fast:
+    def __init__(self) -> None:
+        self.person = Person()
+        self.heard = Heard()
+        self.changes = Changes()
+        self.client: Any = None
+
+    async def elicit(self, message: str, response_type: Any, params: Any, context: Any) -> Any:
+        reply = await self.person.ask(message, getattr(params, "requested_schema", None), getattr(params, "url", None))
+        if "error" in reply:
+            raise RuntimeError(reply["error"])
+        return FastElicitResult(action=reply["action"], content=reply.get("content"))
+
+    async def tools(self) -> dict[str, Mapping[str, Any]]:
+        tools = await self.client.list_tools()
+        return {tool.name: tool.model_dump(by_alias=True, exclude_none=True) for tool in tools}
+
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, progress: bool = False) -> Result:
+        assert not progress
+        result = await self.client.call_tool(tool, dict(arguments or {}), raise_on_error=False)
+        texts = [block.text for block in result.content if block.type == "text"]
+        return Result("\n".join(texts), result.is_error, result.structured_content)
+
+    async def resources(self) -> list[str]:
+        return [str(resource.uri) for resource in await self.client.list_resources()]
+
+    async def read(self, uri: str) -> str:
+        return str((await self.client.read_resource(uri))[0].text)
+
+    async def subscribe(self, uri: str) -> None:
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def fast(
+    address: Address, *, mode: str = "auto", elicitation: bool = True, env: Mapping[str, str] | None = None
+) -> AsyncIterator[_Fast]:
+    """The client of `fastmcp`, which runs on asyncio alone.
+
+    Args:
+        address: Where the server is.
+        mode: As that of `official`.
+        elicitation: Whether it has somebody to ask, and so declares it.
+        env: Variables for a server that it starts.
+    """
+    connected = _Fast()
+    with NamedTemporaryFile("r", encoding="utf-8") as log, closing(connected.changes):
+        if isinstance(address, str):
+            transport: Any = StreamableHttpTransport(address)
+        else:
+            command, *arguments = address
+            transport = StdioTransport(
+                command, arguments, env=environment(env), cwd=str(ROOT), keep_alive=False, log_file=Path(log.name)
+            )
+        handler = connected.elicit if elicitation else None
+        async with FastClient(transport, elicitation_handler=handler, mode=mode) as connected.client:
+            yield connected
+        said = log.read()
     assert "Traceback" not in said, said
