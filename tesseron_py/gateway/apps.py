@@ -641,7 +641,7 @@ class ConnectedApp:
             )
             return None
         invocation.then(lambda _: self._peer.forget(call))
-        self._send(call.text)
+        self._send(call.take_text())
         return call
 
     def find_action(self, name: str) -> ActionEntry:

@@ -569,7 +569,7 @@ class Session:
         done = Bell()
         call.on_settled = done.ring
         try:
-            await self._send(call.text)
+            await self._send(call.take_text())
             while not call.settled:
                 await done.wait()
         except TooLarge as problem:

@@ -58,6 +58,11 @@ class Call:
     error: TesseronError | None = None
     on_settled: Callable[[], None] | None = None
 
+    def take_text(self) -> str:
+        """The text, to be sent now: the answer may be long in coming, and the text is not kept for that."""
+        text, self.text = self.text, ""
+        return text
+
     def result(self) -> Any:
         """The answer's result.
 
