@@ -107,3 +107,24 @@ async def test_a_client_that_repeats_a_call_gets_the_first_ones_result() -> None
         assert [tool.name for tool in provider.listed].count("grown") == 1
         for bad in ("", 7, "x" * 300):
             assert (await client.refused("tools/call", {"name": "grow", **meta(bad)}))["code"] == -32602
+
+
+async def test_of_two_that_joined_the_one_that_is_cancelled_ends_at_once_and_the_other_goes_on() -> None:
+    provider = FixtureProvider()
+    async with desk(provider) as client:
+        params = {"name": "confirm", "arguments": {}, "_meta": {IDEMPOTENCY_KEY: "k-1"}}
+        one, two = client.start("tools/call", params, id="one"), client.start("tools/call", params, id="two")
+        first, second = await client.next("elicitation/create"), await client.next("elicitation/create")
+        client.notify("notifications/cancelled", {"requestId": "one"})
+        withdrawn = await client.next("notifications/cancelled")
+        assert withdrawn["params"]["requestId"] in (first["id"], second["id"])
+        with anyio.fail_after(5):
+            await one.ended.wait()
+        assert one.response is None
+        assert "confirm" not in provider.ended
+        other = second if withdrawn["params"]["requestId"] == first["id"] else first
+        client.answer(other, approve=True)
+        with anyio.fail_after(5):
+            assert value_of(await two.result())["reply"] == "Accept"
+        assert len(provider.callers) == 1
+        assert client.quiet()
