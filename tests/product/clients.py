@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias
 
 import anyio
 import httpx2
+from anyio.abc import TaskGroup, TaskStatus
 from fastmcp import Client as FastClient
 from fastmcp.client.elicitation import ElicitResult as FastElicitResult
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
@@ -149,11 +150,26 @@ async def _transport(
 
 
 class _Official:
-    def __init__(self, client: OfficialClient) -> None:
+    def __init__(self, client: OfficialClient, group: TaskGroup) -> None:
         self.person = Person()
         self.heard = Heard()
         self.changes = Changes()
         self.client = client
+        self._group = group
+
+    @property
+    def is_modern(self) -> bool:
+        return self.client.protocol_version == MODERN_VERSION
+
+    async def listen(self, **what: Any) -> None:
+        """In the modern era, have changes told; it goes on in the background, and what comes goes to `changes`."""
+        await self._group.start(self._listen, what)
+
+    async def _listen(self, what: Mapping[str, Any], *, task_status: TaskStatus[None]) -> None:
+        async with self.client.listen(**what) as subscription:
+            task_status.started()
+            async for _ in subscription:
+                pass  # the client's message handler is told, too
 
     async def tools(self) -> dict[str, Mapping[str, Any]]:
         tools = (await self.client.list_tools(cache_mode="bypass")).tools
@@ -176,7 +192,10 @@ class _Official:
         return str(contents[0].model_dump()["text"])
 
     async def subscribe(self, uri: str) -> None:
-        await self.client.session.subscribe_resource(uri)
+        if self.is_modern:
+            await self.listen(resource_subscriptions=[uri])
+        else:
+            await self.client.session.subscribe_resource(uri)
 
 
 @asynccontextmanager
@@ -232,12 +251,17 @@ async def official(
             elicitation_callback=elicit if elicitation else None,
             sampling_callback=sample if sampling is not None else None,
             logging_callback=log,
+            log_level="info",  # in the modern era each request says so; before, the server's default is the same
             message_handler=message,
         )
-        connected = _Official(client)
-        with closing(connected.changes):
-            async with client:
-                yield connected
+        async with anyio.create_task_group() as group:
+            connected = _Official(client, group)
+            with closing(connected.changes):
+                async with client:
+                    if connected.is_modern:
+                        await connected.listen(tools_list_changed=True)
+                    yield connected
+                    group.cancel_scope.cancel()
 
 
 # mcp 2.3 without its client ---------------------------------------------------------------------------------------
