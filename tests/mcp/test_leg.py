@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import time
 from typing import Any
 
 import anyio
@@ -343,6 +344,25 @@ async def test_a_state_of_another_user_or_server_is_refused(provider: FixturePro
         sibling.modern.close("done")
         assert (await client.answer(asked, approve=True).value())["reply"] == "Accept"
         assert len(provider.callers) == 1
+
+
+async def test_a_state_that_was_changed_or_has_expired_is_refused_and_the_call_waits(
+    provider: FixtureProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with modern_desk(provider) as client:
+        asked = await client.ask("effect")
+        for place in range(0, len(asked.state), 7):
+            changed = "B" if asked.state[place] == "A" else "A"
+            state = asked.state[:place] + changed + asked.state[place + 1 :]
+            error = await client.again(asked, {asked.key: ACCEPT}, state=state).error()
+            assert error["code"] == -32602
+        with monkeypatch.context() as later:
+            later.setattr(client.modern._seal, "_clock", lambda: time() + client.limits.parked_for)
+            error = await client.answer(asked, approve=True).error()
+            assert (error["code"], "has expired" in error["message"]) == (-32602, True)
+        assert "effects" not in provider.ended
+        assert (await client.answer(asked, approve=True).value())["reply"] == "Accept"
+        assert (provider.ended["effects"], len(provider.callers)) == (1, 1)
 
 
 async def test_a_state_on_a_method_that_never_asks_is_ignored(provider: FixtureProvider) -> None:
