@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -24,6 +25,8 @@ QUESTION_DEADLINE = 30 * 60.0
 """Seconds a question waits for the person; then it counts as cancelled."""
 MAX_QUESTIONS = 32
 """Questions one call may have open."""
+TOGETHER = 1.0
+"""Seconds within which a question's time and its caller's are up together."""
 MAX_NOTES = 64
 """Progress and log entries kept for readers that are behind."""
 
@@ -276,7 +279,7 @@ class Invocation:
         self._event: anyio.Event | None = None
         self._then: list[Callable[[Outcome], object]] = []
         self._readers = 0
-        self._parked = False
+        self._parked_until = math.inf
         self._view: View | None = None
 
     # The provider's side
@@ -359,13 +362,16 @@ class Invocation:
         """How many hold a share in it."""
         return self._readers
 
-    def park(self) -> None:
-        """From now on its questions wait between two visits of a reader, who may never come back.
+    def park(self, until: float) -> None:
+        """From now on its questions wait between two visits of a reader, who is taken for gone after `until`.
 
-        A question that nobody answers in time then cancels the call: where somebody watches it, it is the person who
+        A question whose time is up not before that cancels the call: where somebody watches it, it is the person who
         did not answer, and here it is the caller who is gone.
+
+        Args:
+            until: On `anyio.current_time()`'s clock.
         """
-        self._parked = True
+        self._parked_until = until
 
     def view(self) -> View:
         """What is open and how it ended, now."""
@@ -437,7 +443,9 @@ class Invocation:
     # Inside
 
     def _expire(self, id: int) -> None:
-        if self._parked:
+        asked = self._asked.get(id)
+        # What is asked is put a moment later: limits that are the same pass together.
+        if asked is not None and asked.question.deadline >= self._parked_until - TOGETHER:
             self.cancel("The caller did not come back with an answer in time")
         else:
             self.answer(id, Cancel("nobody answered in time"))

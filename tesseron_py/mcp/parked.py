@@ -144,9 +144,9 @@ class Parked:
                 raise TooManyPrompts(message, {"reason": "too_many_parked_calls", "limit": self._most})
             call = ParkedCall(secrets.token_bytes(16), pending)
             self._waiting[call.id] = self._of[pending.invocation] = call
-            pending.invocation.park()
             pending.invocation.then(lambda outcome: self._ended(call, outcome))
         call.left = self._home.time()
+        pending.invocation.park(call.left + self._lifetime)
         self._look_in()
         return call
 

@@ -194,7 +194,6 @@ async def test_a_resource_is_read_and_followed_in_both_eras(era: EraChoice) -> N
 
 @ERAS
 async def test_a_question_that_nobody_answers_in_time_is_over(era: EraChoice) -> None:
-    """Legacy: the client is told, and the handler goes on. Modern: a call that nobody comes back to ends."""
 
     async def slow(prompt: Prompt) -> Answer:
         await anyio.sleep(0.5)  # the app waits for 0.2 s
@@ -203,11 +202,7 @@ async def test_a_question_that_nobody_answers_in_time_is_over(era: EraChoice) ->
     with anyio.fail_after(PATIENCE):
         async with Agent(hasty, slow, era=era) as agent:
             for how, learnt in (("confirm", "False"), ("elicit", "None"), ("ask", "Cancelled()")):
-                if era == "legacy":
-                    assert await agent.call("outcome", {"how": how}) == learnt
-                else:
-                    with pytest.raises(ActionFailed, match="did not come back with an answer in time"):
-                        await agent.call("outcome", {"how": how})
+                assert await agent.call("outcome", {"how": how}) == learnt
 
 
 async def test_auto_speaks_the_newer_era(carrier: Callable[[], Target]) -> None:
