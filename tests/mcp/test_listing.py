@@ -16,8 +16,8 @@ from tesseron_py.mcp.listing import (
     prompt_list,
     resource_list,
     server_info,
-    template_list,
     structure,
+    template_list,
     tool_list,
 )
 from tesseron_py.mcp.messages import ProtocolError
