@@ -159,6 +159,8 @@ class Call:
     questions: dict[str, Asked]
     effects: int = 0
     may_be_no: bool = False
+    works: bool = False
+    """Whether it does something and waits for nobody."""
     ended: float | None = None
 
 
@@ -173,16 +175,23 @@ class Ledger:
         call = self._begin((name, tag, tuple(map(tuple, plan)), pause))
         try:
             for number, ways in enumerate(plan):
-                await anyio.sleep(pause)
+                await self._work(call, pause)
                 await ctx.progress(50, f"round {number}")
                 if not await self._ask(call, number, ways, ctx):
                     return f"{call.number}: refused"
-            await anyio.sleep(pause)
+            await self._work(call, pause)
             self._effect(call)
-            await anyio.sleep(pause)
+            await self._work(call, pause)
             return f"{call.number}: done"
         finally:
             call.ended = anyio.current_time()
+
+    async def _work(self, call: Call, seconds: float) -> None:
+        call.works = True
+        try:
+            await anyio.sleep(seconds)
+        finally:
+            call.works = False
 
     def _begin(self, whole: tuple[str, str, Plan, float]) -> Call:
         number, (_, tag, plan, _) = len(self.calls), whole
@@ -335,6 +344,8 @@ class Crowd:
                 async with anyio.create_task_group() as group:
                     for request in requests:
                         group.start_soon(self._send, request)
+                await anyio.sleep(0.01)
+                assert not any(call.works for call in self.ledger.calls), "a handler works on, and its client hung up"
             for name, door in self.doors.items():
                 assert len(door.modern.parked) <= LIMITS.parked, f"too many wait at {name}"
         if to_the_end:
@@ -624,6 +635,11 @@ class Crowd:
         text = result["content"][0]["text"]
         if result.get("isError"):
             assert not sent.lost or text == GONE
+            if text == GONE and not sent.lost:
+                assert sent.state is not None
+                ended = sent.state.call.ended
+                assert ended is not None, "a call that runs is said to be gone"
+                assert anyio.current_time() > ended + LIMITS.kept - 1, "a result was not kept"
             self.counts["failed"] += 1
             return
         assert not sent.lost

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from .chaos import DOORS, NOTHING, PAUSES, PLANS, Again, Answers, First, Kind, Later, Step, Wait, play
 from .clocks import Backend, run_without_waiting
 
-HISTORIES = int(os.environ.get("TESSERON_CHAOS", "200"))
+HISTORIES = int(os.environ.get("TESSERON_CHAOS", "300"))
 
 NO: tuple[Kind, ...] = (
     "decline", "decline with a yes", "cancel", "not ticked", "wrong", "empty", "list", "text", "reject"
