@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from ..errors import ActionCancelled
+from ..errors import ActionCancelled, InternalError
 from ..home import Home
 from ..invocation import Done, Failed, Invocation, Outcome
 from ..jsontext import encode
@@ -59,20 +59,28 @@ class Repeats:
 
         Raises:
             ActionCancelled: There was one, and it was given up.
+            InternalError: As many run as can be told apart.
         """
         import json  # few clients send a key, and every client waits for what is imported at the start
 
         whole = (principal, name, key, json.dumps(arguments, sort_keys=True, default=str))
         call = self._calls.get(whole)
         if call is None:
-            call = _Call(start())
             if len(self._calls) >= MOST:
-                self._forget(next(iter(self._calls)))
-            self._calls[whole] = call
+                self._make_room()
+            call = self._calls[whole] = _Call(start())
             call.invocation.then(lambda outcome: self._ended(whole, call, outcome))
         elif _was_given_up(call.invocation.outcome):
             raise ActionCancelled(GIVEN_UP)
         return call.invocation
+
+    def _make_room(self) -> None:
+        """Forget the oldest that has ended; one that runs and is forgotten could be begun a second time."""
+        for key, call in self._calls.items():
+            if call.invocation.outcome is not None:
+                return self._forget(key)
+        message = f"{MOST} calls with idempotency keys run, which is as many as may; try again later"
+        raise InternalError(message, {"reason": "too_many_keyed_calls", "limit": MOST})
 
     def _ended(self, key: Key, call: _Call, outcome: Outcome) -> None:
         if self._calls.get(key) is not call:

@@ -10,7 +10,7 @@ import pytest
 from desk import desk, value_of
 from fixture_provider import FixtureProvider
 
-from tesseron_py.errors import ActionCancelled, ActionError
+from tesseron_py.errors import ActionCancelled, ActionError, InternalError
 from tesseron_py.home import Home
 from tesseron_py.invocation import Done, Failed, Invocation
 from tesseron_py.mcp import repeats as module
@@ -85,9 +85,15 @@ async def test_results_are_kept_for_a_time_in_number_and_in_size(home: Home, mon
     monkeypatch.setattr(module, "ROOM", 100)
     monkeypatch.setattr(module, "GRACE", 0.01)
     repeats, start = Repeats(home), Calls(home)
-    for number in range(5):
+    for number in range(3):
         repeats.join("local", "pay", {}, str(number), start)
-    assert len(repeats) == 3
+    # What runs is never forgotten, since it could be begun a second time.
+    with pytest.raises(InternalError, match="try again later"):
+        repeats.join("local", "pay", {}, "3", start)
+    start.made[1].finish(Done(ToolOutput("x" * 60)))
+    repeats.join("local", "pay", {}, "3", start)
+    assert (len(repeats), len(start.made)) == (3, 4)
+    assert repeats.join("local", "pay", {}, "0", start) is start.made[0]
     for call in start.made:
         call.finish(Done(ToolOutput("x" * 60)))
     assert len(repeats) == 1
