@@ -76,6 +76,18 @@ class Unsure(Protocol):
     """Whether the peer has shown that it has the answer."""
 
 
+@runtime_checkable
+class Immediate(Protocol):
+    """A channel that can hand over a message where nothing can wait."""
+
+    def send_now(self, text: str) -> bool:
+        """Hand `text` to the peer, if that needs no waiting; `False` when it does, or cannot be: then `send` it.
+
+        Not to be called while a task is in `send`, whose message comes first.
+        """
+        ...
+
+
 class Refusal(Enum):
     """Why a gate turns a peer away, in the order of Tesseron 1.2 §3; each binding has its own answer for each."""
 

@@ -28,15 +28,21 @@ class _Direction:
         self._readable = Bell()
         self._writable: anyio.Event | None = None
 
+    def put_now(self, text: str) -> bool:
+        if self.closed is not None or len(self.items) >= CAPACITY:
+            return False
+        self.items.append(text)
+        self._readable.ring()
+        return True
+
     async def put(self, text: str) -> None:
         while self.closed is None and len(self.items) >= CAPACITY:
             if self._writable is None:
                 self._writable = anyio.Event()
             await self._writable.wait()
-        if self.closed is not None:
+        if not self.put_now(text):
+            assert self.closed is not None
             raise self.closed
-        self.items.append(text)
-        self._readable.ring()
 
     async def get(self) -> str:
         while not self.items:
@@ -69,6 +75,9 @@ class MemoryChannel:
     @property
     def limit(self) -> int:
         return self._limit
+
+    def send_now(self, text: str) -> bool:
+        return len(text) * 4 <= self._limit and self._outbound.put_now(text)
 
     async def send(self, text: str) -> None:
         # A character is at most four bytes of UTF-8, so most messages need no encoding to be measured.

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import anyio
 
 from ..bell import Bell
-from ..bindings.channel import Channel, Closed, TooLarge, Unsure, check_size
+from ..bindings.channel import Channel, Closed, Immediate, TooLarge, Unsure, check_size
 from ..bindings.memory import MemoryChannel
 from ..errors import (
     ActionTimeout,
@@ -162,6 +162,8 @@ class ConnectedApp:
         self._outbox: deque[str] = deque()
         self._outbox_bytes = 0
         self._outbox_bell = Bell()
+        self._writing = False
+        self._send_now = channel.send_now if isinstance(channel, Immediate) else None
         self._calls: dict[str, _RunningCall] = {}
         self._subscriptions: dict[tuple[Client, str], _Subscription] = {}
         self._subscribers: dict[str, tuple[Client, str]] = {}
@@ -254,7 +256,9 @@ class ConnectedApp:
                 while self._outbox:
                     text = self._outbox.popleft()
                     self._outbox_bytes -= len(text)
+                    self._writing = True
                     await self._channel.send(text)
+                    self._writing = False
                 if self._closing:
                     return
                 await self._outbox_bell.wait()
@@ -266,6 +270,9 @@ class ConnectedApp:
 
     def _send(self, text: str | None) -> None:
         if text is None or self._closing:
+            return
+        # Waking a task for each message costs more than handing it over.
+        if self._send_now is not None and not self._outbox and not self._writing and self._send_now(text):
             return
         if len(self._outbox) >= 2 * MAX_OUTBOX or self._outbox_bytes + len(text) > MAX_OUTBOX_BYTES:
             waiting = len(self._outbox)

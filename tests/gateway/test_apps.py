@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tesseron_py.bindings import memory
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.gateway import apps
 from tesseron_py.gateway.answers import APPROVE
@@ -810,15 +811,16 @@ async def test_calls_of_an_app_that_does_not_read_fail_and_memory_stays_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(apps, "MAX_OUTBOX", 8)
+    monkeypatch.setattr(memory, "CAPACITY", 4)
     async with gateway_of() as gateway:
         client, app = FakeClient(gateway), connect(gateway)
         await app.hello()
         calls = [gateway.call_tool("shop__clear", {}, client.caller()) for _ in range(20)]
-        for call in calls[8:]:
+        for call in calls[4 + 8 :]:
             code, message, _ = await error(call)
             assert code == -32603
             assert "does not read" in message
-        for call in calls[:8]:
+        for call in calls[: 4 + 8]:
             await app.send(id=(await app.recv())["id"], result={"output": 1})
             assert await value(call) == ToolOutput(1)
 
