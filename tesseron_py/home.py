@@ -31,19 +31,23 @@ _inside: contextvars.ContextVar[Home | None] = contextvars.ContextVar("tesseron_
 class Timer:
     """A function that is to run at a time; `cancel()` is cheap and may come too late."""
 
-    __slots__ = ("_fn", "_home", "when")
+    __slots__ = ("_fn", "_handle", "_home", "when")
 
     def __init__(self, home: Home, when: float, fn: Callable[[], None]) -> None:
         self.when: float = when
         self._home = home
         self._fn: Callable[[], None] | None = fn
+        self._handle: Any = None
+        """What the event loop calls it by, where the loop keeps the time."""
 
     def cancel(self) -> None:
         if self._fn is not None:
             self._fn = None
-            self._home._dropped_timer()
+            self._home._dropped_timer(self)
 
     def _run(self) -> None:
+        if self._handle is not None:
+            self._home._handed.discard(self)
         fn, self._fn = self._fn, None
         if fn is None:
             return
@@ -121,6 +125,8 @@ class Home:
         self._closing = False
         self._running: dict[Task, None] = {}
         self._numbers = itertools.count()
+        self._call_at: Callable[..., Any] | None = None
+        self._handed: set[Timer] = set()
         self._timers: list[tuple[float, int, Timer]] = []
         self._dropped = 0
         self._clock: Task | None = None
@@ -153,7 +159,7 @@ class Home:
             self._context = context.copy() if context is not None else contextvars.copy_context()
             self._context.run(_inside.set, self)
             self._loop = loop
-            self._spawn, self.time = _natively(loop)
+            self._spawn, self.time, self._call_at = _natively(loop)
             # Kept, since asyncio itself does not keep its tasks from being collected.
             self._keeper = self._spawn(self._keep(self._opened, self._close, self._ended), self._context, self.name)
         elif loop is not self._loop:
@@ -202,6 +208,8 @@ class Home:
         self._closing = True
         for task in tuple(self._running):
             task.cancel()
+        for timer in tuple(self._handed):
+            timer.cancel()
 
     def call_at(self, when: float, fn: Callable[[], None]) -> Timer:
         """Call `fn()` at `when`, on the clock of `time()`, in the event loop.
@@ -211,18 +219,28 @@ class Home:
         Raises:
             RuntimeError: The home is not open.
         """
-        if self._clock is None:
-            if not self.is_open:
-                raise RuntimeError(f"The home of {self.name} is not open, so it keeps no time")
-            self._clock = self.start(self._keep_time, name="clock")
+        if self._spawn is None:
+            raise RuntimeError(f"The home of {self.name} is not open, so it keeps no time")
         timer = Timer(self, when, fn)
+        if self._closing:
+            return timer  # which never runs
+        if self._call_at is not None:
+            timer._handle = self._call_at(when, timer._run, context=self._context)
+            self._handed.add(timer)
+            return timer
+        if self._clock is None:
+            self._clock = self.start(self._keep_time, name="clock")
         first = self._timers[0][0] if self._timers else math.inf
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         if when < first and self._clock_wakes is not None:
             self._clock_wakes.set()
         return timer
 
-    def _dropped_timer(self) -> None:
+    def _dropped_timer(self, timer: Timer) -> None:
+        if timer._handle is not None:
+            timer._handle.cancel()
+            self._handed.discard(timer)
+            return
         self._dropped += 1
         if self._dropped > 64 and self._dropped * 2 > len(self._timers):
             self._timers = [entry for entry in self._timers if entry[2]._fn is not None]
@@ -276,10 +294,14 @@ class Home:
 _Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None], contextvars.Context, str], object]
 
 
-def _natively(loop: Any) -> tuple[_Spawn, Callable[[], float]]:
-    """How `loop` starts a task that belongs to no other, and what its clock is."""
+def _natively(loop: Any) -> tuple[_Spawn, Callable[[], float], Callable[..., Any] | None]:
+    """How `loop` starts a task that belongs to no other, what its clock is, and how it calls back, if it does."""
     if hasattr(loop, "create_task"):  # an asyncio event loop
-        return lambda coroutine, context, name: loop.create_task(coroutine, name=name, context=context), loop.time
+
+        def create(coroutine: Coroutine[Any, Any, None], context: contextvars.Context, name: str) -> object:
+            return loop.create_task(coroutine, name=name, context=context)
+
+        return create, loop.time, loop.call_at
     import trio
 
     def spawn(coroutine: Coroutine[Any, Any, None], context: contextvars.Context, name: str) -> object:
@@ -288,7 +310,7 @@ def _natively(loop: Any) -> tuple[_Spawn, Callable[[], float]]:
 
         return trio.lowlevel.spawn_system_task(run, name=name, context=context)
 
-    return spawn, trio.current_time
+    return spawn, trio.current_time, None
 
 
 def _stack(coroutine: Any) -> list[str]:

@@ -193,6 +193,11 @@ class Cancellable(Protocol):
 class Timers(Protocol):
     """Who calls back at a time; `home.Home` is one."""
 
+    @property
+    def time(self) -> Callable[[], float]:
+        """The clock."""
+        ...
+
     def call_at(self, when: float, fn: Callable[[], None], /) -> Cancellable: ...
 
 
@@ -296,7 +301,7 @@ class Invocation:
         if len(self._asked) >= self._max_questions:
             raise too_many_prompts(self._max_questions)
         id = next(self._ids)
-        question = Question(id, key, body, anyio.current_time() + self._deadline)
+        question = Question(id, key, body, self._timers.time() + self._deadline)
         timer = self._timers.call_at(question.deadline, lambda: self._expire(id))
         self._asked[id] = _Asked(question, on_reply, timer)
         self._changed()
@@ -381,20 +386,39 @@ class Invocation:
             view = self._view = View(self._version, questions, self._outcome)
         return view
 
-    async def changed(self, after: int, *, notes_after: int | None = None) -> View:
+    async def changed(self, after: int, *, notes_after: int | None = None, until: float = math.inf) -> View:
         """The view, as soon as its version is above `after`.
 
         Args:
             after: A version seen before; -1 returns at once.
             notes_after: Return for a note above this number, too; `None` does not wait for notes.
+            until: Return then in any case, on the clock of `time()`. Cheaper than a scope with a deadline.
         """
-        while self._version <= after and (notes_after is None or self._last_note <= notes_after):
-            if self._outcome is not None:
-                break
-            if self._event is None:
-                self._event = anyio.Event()
-            await self._event.wait()
+        timer: Cancellable | None = None
+        late = False
+
+        def expire() -> None:
+            nonlocal late
+            late = True
+            self._wake()
+
+        try:
+            while self._version <= after and (notes_after is None or self._last_note <= notes_after):
+                if self._outcome is not None or late:
+                    break
+                if self._event is None:
+                    self._event = anyio.Event()
+                if timer is None and until != math.inf:
+                    timer = self._timers.call_at(until, expire)
+                await self._event.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
         return self.view()
+
+    def time(self) -> float:
+        """The time, on the clock of its timers."""
+        return self._timers.time()
 
     @property
     def last_note(self) -> int:

@@ -268,6 +268,9 @@ async def test_a_listener_that_fails_is_logged_and_nothing_else_fails(
 class NoTime:
     """Timers that never run, for a machine without an event loop."""
 
+    def time(self) -> float:
+        return 0.0
+
     def call_at(self, when: float, fn: Callable[[], None], /) -> NoTime:
         return self
 

@@ -8,6 +8,7 @@ how a message travels: an `Outlet` is where one request's own messages go.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -178,10 +179,10 @@ class Exchange:
         if pending is None or self.over:
             return
         invocation = pending.invocation
-        with anyio.CancelScope(deadline=anyio.current_time() + self._limits.patience):
-            view = invocation.view()
-            while view.outcome is None and not view.open and not self._news():
-                view = await self._changed(invocation, view)
+        until = invocation.time() + self._limits.patience
+        view = invocation.view()
+        while view.outcome is None and not view.open and not self._news() and invocation.time() < until:
+            view = await self._changed(invocation, view, until)
 
     async def run(self, readiness: Readiness) -> None:
         """Carry the conversation on until the call is over or given up. Raises nothing of its own."""
@@ -262,8 +263,9 @@ class Exchange:
                 if beat is not None:
                     await self._outlet.send(beat)
 
-    async def _changed(self, invocation: Invocation, view: View) -> View:
-        return await invocation.changed(view.version, notes_after=self._seen if self._outlet.can_stream else None)
+    async def _changed(self, invocation: Invocation, view: View, until: float = math.inf) -> View:
+        notes_after = self._seen if self._outlet.can_stream else None
+        return await invocation.changed(view.version, notes_after=notes_after, until=until)
 
     def _news(self) -> bool:
         """Whether there is something to tell, now that new notes are looked at."""

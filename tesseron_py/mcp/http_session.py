@@ -129,7 +129,7 @@ class HttpSession:
             logger.debug("A GET stream ends: %s", error)
 
     def _look_in(self, seconds: float) -> None:
-        self._timer = self._home.call_at(anyio.current_time() + seconds, self._look)
+        self._timer = self._home.call_at(self._home.time() + seconds, self._look)
 
     def _look(self) -> None:
         """Its idle time may be over. One timer looks now and then, since moving one with every request costs more."""

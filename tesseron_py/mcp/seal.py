@@ -106,7 +106,7 @@ def binding_of(principal: str, method: str, name: str, arguments: Any) -> bytes:
     """What a state belongs to, as a digest; the order of an object's members makes no difference."""
     import json  # a client that starts a server waits for what is imported before its first request
 
-    whole = json.dumps([principal, method, name, arguments], sort_keys=True, separators=(",", ":"))
+    whole = json.dumps([principal, method, name, arguments], sort_keys=True)
     return hashlib.sha256(whole.encode()).digest()
 
 
