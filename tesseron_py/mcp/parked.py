@@ -50,6 +50,11 @@ class ParkedCall:
     def invocation(self) -> Invocation:
         return self.pending.invocation
 
+    def over(self) -> None:
+        """It has its result, and needs nothing else any more."""
+        self._keys.clear()
+        self._put.clear()
+
     def was_put(self, question: Question) -> bool:
         """Whether a client has been asked it already."""
         return question.id in self._keys
@@ -165,6 +170,7 @@ class Parked:
     def _ended(self, call: ParkedCall, outcome: Outcome) -> None:
         del self._waiting[call.id]
         self._kept[call.id] = call
+        call.over()
         call.left = self._home.time()
         # A leg that waits for the result is about to make its text, and then its size is known for nothing.
         call.size = 0 if call.invocation.readers else size_of(outcome)

@@ -14,6 +14,7 @@ import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from time import time
 from typing import Any, Final
 
@@ -104,10 +105,14 @@ class Seal:
 
 def binding_of(principal: str, method: str, name: str, arguments: Any) -> bytes:
     """What a state belongs to, as a digest; the order of an object's members makes no difference."""
+    return hashlib.sha256(_canonical()([principal, method, name, arguments]).encode()).digest()
+
+
+@cache
+def _canonical() -> Callable[[Any], str]:
     import json  # a client that starts a server waits for what is imported before its first request
 
-    whole = json.dumps([principal, method, name, arguments], sort_keys=True)
-    return hashlib.sha256(whole.encode()).digest()
+    return json.JSONEncoder(sort_keys=True).encode
 
 
 def _tag(key: bytes, body: bytes, binding: bytes) -> bytes:
