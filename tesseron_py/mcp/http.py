@@ -219,7 +219,7 @@ class HttpEndpoint:
                 raise _Refused(404, f"There is nothing here; MCP is at {scope.get('root_path', '')}{self.path}")
             if scope["method"] == "OPTIONS" and origins and headers.get(b"access-control-request-method"):
                 # A browser asks without the token whether it may send it.
-                await reply.whole(204, headers=preflight())
+                await reply.whole(204, headers=preflight(headers.get(b"access-control-request-headers")))
                 return
             if not self._guard.allows_token(headers.all(b"authorization")):
                 raise _Refused(401, "This server wants its bearer token in Authorization", headers=_CHALLENGE)

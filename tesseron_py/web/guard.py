@@ -20,6 +20,7 @@ _LOOPBACK: Final = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 
 _MCP_HEADERS: Final = b"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, WWW-Authenticate"
 _ALLOWED_HEADERS: Final = _MCP_HEADERS + b", Content-Type, Accept, Authorization, Last-Event-ID"
+_MIRRORED: Final = re.compile(rb"mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]{1,100}")
 METHODS: Final = b"GET, POST, DELETE, OPTIONS"
 _PREFLIGHT_AGE: Final = b"600"
 
@@ -87,11 +88,17 @@ def cors(origin: bytes) -> Headers:
     ]
 
 
-def preflight() -> Headers:
-    """The headers that answer a browser's question what a page may send."""
+def preflight(wanted: bytes | None = None) -> Headers:
+    """The headers that answer a browser's question what a page may send.
+
+    Args:
+        wanted: The headers it wants to send. Those that mirror a tool's parameters have names of the tool's own.
+    """
+    names = [name.strip() for name in (wanted or b"").lower().split(b",")]
+    mirrored = [name for name in names if _MIRRORED.fullmatch(name)]
     return [
         (b"access-control-allow-methods", METHODS),
-        (b"access-control-allow-headers", _ALLOWED_HEADERS),
+        (b"access-control-allow-headers", b", ".join([_ALLOWED_HEADERS, *mirrored])),
         (b"access-control-max-age", _PREFLIGHT_AGE),
     ]
 

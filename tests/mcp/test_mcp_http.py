@@ -714,7 +714,7 @@ async def test_pages_of_allowed_origins_may_read_the_answers() -> None:
             headers={
                 **origin,
                 "Access-Control-Request-Method": "POST",
-                "Access-Control-Request-Headers": "authorization,mcp-session-id",
+                "Access-Control-Request-Headers": "authorization,mcp-session-id,Mcp-Param-Region,x-other",
             },
         )
         assert (response.status_code, response.content) == (204, b"")
@@ -728,8 +728,10 @@ async def test_pages_of_allowed_origins_may_read_the_answers() -> None:
             "Mcp-Name",
             "Authorization",
             "Content-Type",
+            "mcp-param-region",
         ):
             assert name in allowed
+        assert "x-other" not in allowed
         assert response.headers["vary"] == "Origin"
         # Refusals can be read, too.
         response = await client.post("ping", headers=origin)
