@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from tesseron_py import Accepted, Context, Tesseron, TesseronError
 from tesseron_py.direct import DirectServer
+from tesseron_py.invocation import QUESTION_DEADLINE
 from tesseron_py.mcp.http import HttpEndpoint
 from tesseron_py.mcp.limits import EndpointLimits
 from tesseron_py.mcp.messages import INVALID_PARAMS, MISSING_CAPABILITY, MODERN_VERSION
@@ -212,7 +213,10 @@ class Ledger:
         said: list[bool] = []
 
         async def one(way: Way, label: str) -> None:
+            asked = anyio.current_time()
             said.append(await self._question(call, way, label, ctx))
+            if anyio.current_time() >= asked + QUESTION_DEADLINE - 1:
+                call.may_be_no = True  # nobody answered in time
 
         if len(ways) == 1:
             await one(ways[0], f"{call.number}/{round}/0")
@@ -444,7 +448,7 @@ class Crowd:
                 return {"arguments": {**arguments, "plan": []}}
             case "more":
                 return {"arguments": {**arguments, "more": None}}
-        return {"name": "other"}
+        return {"name": "other" if params["name"] == "act" else "act"}
 
     def _said(self, leg: Later, state: State, number: int) -> dict[str, Kind]:
         """What this leg answers, by key."""
