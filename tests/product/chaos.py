@@ -521,11 +521,14 @@ class Crowd:
         if not sent.able:
             self._unable.add(sent.params["arguments"]["tag"])
         answered = self._note_answers(sent)
+        is_late = sent.of is not None and anyio.current_time() > sent.of.given + LIMITS.parked_for
         with anyio.fail_after(PATIENCE):
             response = await self._exchange(sent)
         if response is None:
             self.counts["hung up"] += 1
             return
+        if is_late:
+            assert response.message.get("error", {}).get("code") == INVALID_PARAMS, "a state does not expire"
         self._look_at(sent, response)
         if "result" in response.message and not response.message["result"].get("isError"):
             for question in answered:
@@ -536,7 +539,7 @@ class Crowd:
         """Note what may be a yes from now on; gives what is a no once the leg has been answered."""
         refused: list[Asked] = []
         state = sent.state
-        if state is None:
+        if state is None or anyio.current_time() > state.given + LIMITS.parked_for:
             return refused
         for key, kind in sent.said.items():
             label = self._labels.get(key)

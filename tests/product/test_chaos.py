@@ -46,13 +46,13 @@ firsts = st.builds(
 )
 answers = st.builds(
     Answers,
-    which=mostly("every", "first", "last", "earlier", "another's", "unknown"),
+    which=mostly("every", "first", "last", *["earlier"] * 3, "another's", "unknown"),
     kinds=st.one_of(st.tuples(kinds), st.tuples(kinds, kinds, kinds)),
 )
 laters = st.builds(
     Later,
     of=st.integers(0, 1000),
-    state=mostly("newest", "older", "left out", "changed", "cut", "foreign", "number", weight=20),
+    state=mostly("newest", *["older"] * 6, "left out", "changed", "cut", "foreign", "number", weight=18),
     answers=st.lists(answers, min_size=0, max_size=2).map(tuple),
     change=mostly(None, "tag", "plan", "more", "tool", weight=30),
     whole=mostly("object", "list", "string", weight=30),
