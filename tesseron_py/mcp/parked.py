@@ -38,11 +38,11 @@ class ParkedCall:
     __slots__ = ("_keys", "_put", "asked", "id", "left", "pending", "size")
 
     def __init__(self, id: bytes, pending: Pending) -> None:
-        self.id = id
-        self.pending = pending
-        self.asked = 0
-        self.left = 0.0
-        self.size = 0
+        self.id: bytes = id
+        self.pending: Pending = pending
+        self.asked: int = 0
+        self.left: float = 0.0
+        self.size: int = 0
         self._keys: dict[int, str] = {}
         self._put: dict[str, Question] = {}
 

@@ -130,9 +130,8 @@ class _Change:
             case "validate":
                 reads = {"type": "no-info", "function": read_base64}
                 return {"type": "function-before", "function": reads, "schema": node}
-            case "serialize":
-                writes = {"type": "function-plain", "function": write_base64, "when_used": "json"}
-                return {**node, "serialization": writes}
+        writes = {"type": "function-plain", "function": write_base64, "when_used": "json"}
+        return {**node, "serialization": writes}
 
 
 def _holds_bytes(level: Collection[Any]) -> bool:
