@@ -242,11 +242,12 @@ class Invocation:
     """One call that waits.
 
     The provider's side is `ask`, `withdraw`, `note` and `finish`; the reader's is `view`, `changed`, `notes_after`,
-    `answer` and `cancel`. All but `changed` return at once, and what they change is changed when they return.
+    `answer`, `go_on` and `cancel`. All but `changed` return at once, and what they change is changed when they return.
 
     Args:
         timers: Who keeps the deadlines of questions.
         on_cancel: Called once when a reader cancels, so that the provider can stop the work.
+        on_caller: Called with each caller that the call goes on for; what a caller is, is between provider and reader.
         deadline: Seconds one question may wait.
         max_questions: Questions that may be open at once.
         spread: Seconds that may be between questions which the provider asks at once; 0 where they come together.
@@ -265,6 +266,7 @@ class Invocation:
         timers: Timers,
         *,
         on_cancel: Callable[[], None] | None = None,
+        on_caller: Callable[[Any], None] | None = None,
         deadline: float = QUESTION_DEADLINE,
         max_questions: int = MAX_QUESTIONS,
         spread: float = 0.0,
@@ -272,6 +274,7 @@ class Invocation:
         self.spread: float = spread
         self._timers = timers
         self._on_cancel = on_cancel
+        self._on_caller = on_caller
         self._deadline = deadline
         self._max_questions = max_questions
         self._version = 0
@@ -336,7 +339,7 @@ class Invocation:
         for fn in then:
             _guarded(fn, outcome)
         # A result may be kept for long, and what led to it is not to be kept with it.
-        self._on_cancel = None
+        self._on_cancel = self._on_caller = None
         return True
 
     def note(self, note: Note) -> None:
@@ -444,6 +447,15 @@ class Invocation:
         self._changed()
         _guarded(asked.on_reply, reply)
         return "taken"
+
+    def go_on(self, caller: Any) -> None:
+        """The call goes on for `caller`, who may be able to do less or more than the one before.
+
+        The provider hears of it before this returns, so before an answer that is given next. Nobody hears of it when
+        the call has ended.
+        """
+        if self._on_caller is not None:
+            _guarded(self._on_caller, caller)
 
     def cancel(self, reason: str = "The call was cancelled") -> bool:
         """The caller gives the call up: every question is closed and the outcome stands before this returns.

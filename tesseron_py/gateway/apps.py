@@ -54,6 +54,7 @@ from ..mcp.provider import Caller, Client, ResourceOutput, ResourceUpdated, Tool
 from ..protocol.jsonrpc import Call, Id, Notification, Peer, Rejected, Request, Settled
 from ..protocol.messages import (
     ACTIONS_CHANGED,
+    CALLER,
     CANCEL,
     CLAIMED,
     DEFAULT_TIMEOUT,
@@ -110,11 +111,15 @@ class Register(Protocol):
 
 @dataclass(eq=False, slots=True)
 class _RunningCall:
-    """One call that the app runs, and what it asks: question ids of the invocation by the app's request id."""
+    """One call that the app runs, and what it asks: question ids of the invocation by the app's request id.
+
+    `caller` is the newest that it goes on for, `told` the one that an app of ours knows of.
+    """
 
     id: str
     invocation: Invocation
     caller: Caller
+    told: Caller
     patience: Patience | None
     questions: dict[tuple[type, Id], tuple[int, Request]] = field(default_factory=dict)
     sampling: int = 0
@@ -470,6 +475,7 @@ class ConnectedApp:
         def replied(reply: Reply) -> None:
             call.questions.pop(asked_as, None)
             call.asked()
+            self._tell_caller(call)
             if isinstance(body, Sample):
                 call.sampling -= 1
             try:
@@ -504,7 +510,7 @@ class ConnectedApp:
     ) -> Invocation:
         """Start a call of an action; its `Done` value is a `ToolOutput`."""
         id = f"i-{next(self._ids)}"
-        invocation = self._invocation(on_cancel=lambda: self._cancel(id))
+        invocation = self._invocation(on_cancel=lambda: self._cancel(id), on_caller=lambda who: self._go_on(id, who))
         params: dict[str, Any] = {"name": action, "input": arguments, "invocationId": id}
         if self.extended:
             params["caller"] = _caller_to_wire(caller)
@@ -512,7 +518,7 @@ class ConnectedApp:
             entry = self.actions.get(action)
             seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
             patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
-            self._calls[id] = _RunningCall(id, invocation, caller, patience)
+            self._calls[id] = _RunningCall(id, invocation, caller, caller, patience)
             invocation.then(lambda _: self._calls.pop(id, None))
         return invocation
 
@@ -538,6 +544,31 @@ class ConnectedApp:
     def _cancel(self, id: str) -> None:
         self._calls.pop(id, None)
         self._send(self._peer.notification(CANCEL, {"invocationId": id}))
+
+    def _go_on(self, id: str, caller: Caller) -> None:
+        """A call goes on for another caller; an app of ours hears what that one's client can do."""
+        call = self._calls.get(id)
+        if call is None:
+            return
+        call.caller = caller
+        # An app that does not read hears of the newest with its next answer, however many there were.
+        if len(self._outbox) < MAX_OUTBOX:
+            self._tell_caller(call)
+
+    def _tell_caller(self, call: _RunningCall) -> None:
+        told, call.told = call.told, call.caller
+        if told is call.caller or not self.extended:
+            return
+        caller = _caller_to_wire(call.caller)
+        if caller == _caller_to_wire(told):
+            return
+        try:
+            text = self._peer.notification(CALLER, {"invocationId": call.id, "caller": caller})
+            check_size(text, self._channel.limit)
+        except ValueError as problem:
+            logger.warning("%s cannot be told for whom a call goes on: %s", self._name, problem)
+            return
+        self._send(text)
 
     def read(self, name: str, uri: str) -> Invocation:
         """Read a resource; its `Done` value is a `ResourceOutput`."""
@@ -606,10 +637,13 @@ class ConnectedApp:
             if subscription.name not in self.resources:
                 self._forget(client, uri)
 
-    def _invocation(self, *, on_cancel: Callable[[], None] | None = None) -> Invocation:
+    def _invocation(
+        self, *, on_cancel: Callable[[], None] | None = None, on_caller: Callable[[Caller], None] | None = None
+    ) -> Invocation:
         return Invocation(
             self._home,
             on_cancel=on_cancel,
+            on_caller=on_caller,
             deadline=self._limits.question,
             max_questions=self._limits.questions,
             spread=0.0 if isinstance(self._channel, MemoryChannel) else SPREAD,

@@ -74,6 +74,10 @@ class RunningCall:
 
     # The line of the context
 
+    def go_on(self, agent: AgentInfo, capabilities: Capabilities) -> None:
+        """The call goes on for another caller: what its handler sees from now on, also in a thread."""
+        self._agent, self._capabilities = agent, capabilities
+
     @property
     def agent(self) -> AgentInfo:
         return self._agent if self._agent is not None else self._session.agent
@@ -204,8 +208,9 @@ class RunningCall:
             raise ElicitationNotAvailable(
                 f"The action {action.name!r} needs to ask the person, and this agent's client cannot"
             )
+        asked = self.capabilities.elicitation  # the answer may come with another caller
         if action.gate is not None and not await action.gate.opens(self._context, bound.values):
-            asked, call = self.capabilities.elicitation, self._session.run_author_function
+            call = self._session.run_author_function
             return self._result(await action.gate.refusal(call, strict=action.strict, asked=asked))
         self._check_wanted()
         if action.signature.is_async:

@@ -34,6 +34,7 @@ from ..protocol.jsonrpc import Call, Notification, Peer, Rejected, Request, Sett
 from ..protocol.messages import (
     ACTIONS_CHANGED,
     ALL_CAPABILITIES,
+    CALLER,
     CANCEL,
     CLAIMED,
     DEFAULT_TIMEOUT,
@@ -435,6 +436,8 @@ class Session:
             id = params.get("invocationId")
             if isinstance(id, str):
                 self._cancel(id)
+        elif method == CALLER:
+            self._go_on(params)
         elif method == CLAIMED:
             agent = AgentInfo.from_wire(params.get("agent"))
             if agent is None:
@@ -445,6 +448,15 @@ class Session:
                 self.capabilities = Capabilities.from_wire(params["agentCapabilities"])
             if self._on_claimed is not None:
                 self._on_claimed(agent)
+
+    def _go_on(self, params: dict[str, Any]) -> None:
+        id, caller = params.get("invocationId"), params.get("caller")
+        call = self._calls.get(id) if isinstance(id, str) else None
+        if call is None or not isinstance(caller, dict) or not self.extended:
+            return
+        agent, capabilities = AgentInfo.from_wire(caller.get("agent")), caller.get("capabilities")
+        if agent is not None and isinstance(capabilities, dict):
+            call.go_on(agent, Capabilities.from_wire(capabilities))
 
     def _cancel(self, id: str) -> None:
         error = ActionCancelled("The agent cancelled the call")

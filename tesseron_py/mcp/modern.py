@@ -329,6 +329,7 @@ class ModernServer:
             return lost_result(method, GONE, structured=self._is_structured(exchange))
         assert isinstance(exchange, Leg)
         exchange.overlook(call.invocation)
+        call.invocation.go_on(exchange.caller)
         call.answer(responses or {}, opened.asked)
         return call.pending
 
