@@ -251,18 +251,32 @@ async def test_notes_are_bounded_and_progress_goes_before_log(home: Home) -> Non
     assert [note.message for _, note in invocation.notes_after(0)] == [str(n) for n in range(200 - MAX_NOTES, 200)]
 
 
+async def test_its_provider_hears_of_another_caller_before_an_answer_and_not_after_the_end(home: Home) -> None:
+    heard: list[object] = []
+    invocation = Invocation(home, on_caller=heard.append)
+    question = invocation.ask(FORM, on_reply=heard.append)
+    invocation.go_on("another")
+    assert invocation.answer(question.id, Decline()) == "taken"
+    assert heard == ["another", Decline()]
+    invocation.finish(Done(1))
+    invocation.go_on("too late")
+    assert len(heard) == 2
+    Invocation(home).go_on("nobody listens")
+
+
 async def test_a_listener_that_fails_is_logged_and_nothing_else_fails(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_: object = None) -> None:
         raise RuntimeError("listener broke")
 
-    invocation = Invocation(home, on_cancel=fail)
+    invocation = Invocation(home, on_cancel=fail, on_caller=fail)
     invocation.ask(FORM, on_reply=fail)
     invocation.then(fail)
+    invocation.go_on(None)
     assert invocation.cancel()
     invocation.then(fail)
-    assert len(caplog.records) == 4
+    assert len(caplog.records) == 5
 
 
 class NoTime:

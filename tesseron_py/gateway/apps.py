@@ -547,9 +547,7 @@ class ConnectedApp:
 
     def _go_on(self, id: str, caller: Caller) -> None:
         """A call goes on for another caller; an app of ours hears what that one's client can do."""
-        call = self._calls.get(id)
-        if call is None:
-            return
+        call = self._calls[id]  # one that is over has nobody that it goes on for
         call.caller = caller
         # An app that does not read hears of the newest with its next answer, however many there were.
         if len(self._outbox) < MAX_OUTBOX:

@@ -371,6 +371,99 @@ async def test_a_client_that_cannot_ask_is_not_asked() -> None:
         assert (await app.recv())["error"]["code"] == -32006
 
 
+async def test_what_a_call_may_ask_goes_by_its_newest_caller_with_any_app() -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello()
+        nothing = {"form": False, "url": False, "sampling": False}
+        invocation = gateway.call_tool("shop__clear", {}, client.caller(**nothing))
+        id = (await app.recv())["params"]["invocationId"]
+        await app.ask(id)
+        assert (await app.recv())["error"]["code"] == -32007
+        invocation.go_on(client.caller())
+        await app.ask(id, 2, kind="url", url="https://x.example")
+        await question(invocation)
+        await app.send(id=3, method="sampling/request", params={"invocationId": id, "prompt": "x"})
+        await app.nothing_comes()
+        invocation.go_on(client.caller(**nothing))
+        await app.send(id=4, method="sampling/request", params={"invocationId": id, "prompt": "x"})
+        assert ((refused := await app.recv())["id"], refused["error"]["code"]) == (4, -32006)
+        await app.ask(id, 5)
+        assert ((refused := await app.recv())["id"], refused["error"]["code"]) == (5, -32007)
+        assert [type(asked.body) for asked in invocation.view().open] == [Url, Sample]
+        invocation.answer(invocation.view().open[0].id, Decline())
+        assert await app.recv() == {"jsonrpc": "2.0", "id": 2, "result": {"action": "decline"}}  # and nothing before it
+        await app.nothing_comes()
+
+
+async def test_an_app_of_ours_is_told_of_another_caller_before_the_answer_of_its_question() -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello(extensions={"tesseron-py": 1})
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
+        request = await app.recv()
+        id, caller = request["params"]["invocationId"], request["params"]["caller"]
+        await app.ask(id)
+        asked = await question(invocation)
+        invocation.go_on(FakeClient(gateway).caller())  # another who is and can the same
+        await app.nothing_comes()
+        invocation.go_on(client.caller(form=False))
+        invocation.answer(asked.id, Decline())
+        told = await app.recv()
+        assert told["method"] == "actions/caller"
+        caller = {**caller, "capabilities": {**caller["capabilities"], "elicitation": False}}
+        assert told["params"] == {"invocationId": id, "caller": caller}
+        assert "id" not in told
+        assert (await app.recv())["result"] == {"action": "decline"}
+        invocation.go_on(FakeClient(gateway, "Codex").caller(form=False))
+        caller = {**caller, "agent": {"id": "Codex", "name": "Codex"}}
+        assert (await app.recv())["params"] == {"invocationId": id, "caller": caller}
+        await app.send(id=request["id"], result={"output": 1})
+        assert await value(invocation) == ToolOutput(1)
+        invocation.go_on(client.caller())
+        await app.nothing_comes()
+
+
+async def test_an_app_that_does_not_read_is_told_of_the_newest_caller_with_its_next_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(apps, "MAX_OUTBOX", 8)
+    monkeypatch.setattr(memory, "CAPACITY", 4)
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway)
+        await app.hello(extensions={"tesseron-py": 1})
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
+        id = (await app.recv())["params"]["invocationId"]
+        await app.ask(id)
+        asked = await question(invocation)
+        for _ in range(50):
+            invocation.go_on(client.caller(form=False))
+            invocation.go_on(client.caller(sampling=False))
+        invocation.go_on(client.caller(form=False, sampling=False))
+        invocation.answer(asked.id, Decline())
+        frames = [await app.recv()]
+        while "result" not in frames[-1]:
+            frames.append(await app.recv())
+        assert len(frames) <= 4 + 8 + 2
+        can = frames[-2]["params"]["caller"]["capabilities"]
+        assert (can["elicitation"], can["sampling"]) == (False, False)
+        assert len(gateway.apps) == 1
+
+
+async def test_a_caller_that_cannot_be_told_costs_the_app_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async with gateway_of() as gateway:
+        client, app = FakeClient(gateway), connect(gateway, limit=2000)
+        await app.hello(extensions={"tesseron-py": 1})
+        invocation = gateway.call_tool("shop__clear", {}, client.caller())
+        request = await app.recv()
+        invocation.go_on(FakeClient(gateway, "x" * 3000).caller(form=False))
+        assert "cannot be told" in caplog.text
+        await app.ask(request["params"]["invocationId"])
+        assert (await app.recv())["error"]["code"] == -32007
+        await app.send(id=request["id"], result={"output": 1})
+        assert await value(invocation) == ToolOutput(1)
+
+
 async def test_a_question_that_becomes_unavailable_is_told_why() -> None:
     async with gateway_of() as gateway:
         client, app = FakeClient(gateway), connect(gateway)

@@ -526,6 +526,104 @@ async def test_the_context_knows_call_caller_state_and_route() -> None:
         assert (seen["agent"], seen["elicitation"], seen["route"]) == ("Codex", False, None)
 
 
+OURS = {"extensions": {"tesseron-py": 1}}
+CODEX = {"id": "codex", "name": "Codex"}
+
+
+def caller(agent: Any = CODEX, **capabilities: Any) -> dict[str, Any]:
+    return {"agent": agent, "capabilities": capabilities, "era": "modern"}
+
+
+def told(**params: Any) -> dict[str, Any]:
+    return {"method": "actions/caller", "params": {"invocationId": "i-1", **params}}
+
+
+def sampling_then_confirming() -> Tesseron:
+    app = Tesseron("shop")
+
+    @app.action
+    async def go(ctx: Context) -> list[Any]:
+        before = [ctx.agent.name, ctx.capabilities.elicitation]
+        await ctx.sample("Who?")
+        return [*before, ctx.agent.name, ctx.capabilities.elicitation, await ctx.confirm("Sure?")]
+
+    @app.action
+    def go_in_thread(ctx: SyncContext) -> list[Any]:
+        before = [ctx.agent.name, ctx.capabilities.elicitation]
+        ctx.sample("Who?")
+        return [*before, ctx.agent.name, ctx.capabilities.elicitation, ctx.confirm("Sure?")]
+
+    return app
+
+
+@pytest.mark.parametrize("action", ["go", "go_in_thread"])
+async def test_a_handler_sees_what_the_newest_caller_can_do(action: str) -> None:
+    async with serving(sampling_then_confirming(), **OURS) as gateway:
+        first = caller({"id": "a", "name": "A"}, sampling=True)
+        await gateway.invoke(action, caller=first)
+        sample = await gateway.recv()
+        await gateway.send(**told(caller={**caller(sampling=True, elicitation=True), "more": 1}, more=[2]))
+        await gateway.send(id=sample["id"], result={"content": "me"})
+        confirm = await gateway.recv()
+        assert (confirm["method"], confirm["params"]["question"]) == ("elicitation/request", "Sure?")
+        await gateway.send(id=confirm["id"], result={"action": "accept"})
+        assert output_of(await gateway.recv()) == ["A", False, "Codex", True, True]
+        await gateway.invoke(action, caller=caller(sampling=True, elicitation=True))
+        sample = await gateway.recv()
+        await gateway.send(**told(caller=caller({"id": "a", "name": "A"}, sampling=True, elicitation="yes")))
+        await gateway.send(id=sample["id"], result={"content": "me"})
+        assert output_of(await gateway.recv()) == ["Codex", True, "A", False, False]  # and nobody was asked
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"invocationId": "i-2", "caller": caller()},
+        {"invocationId": ["i-1"], "caller": caller()},
+        {"caller": None},
+        {"caller": [caller()]},
+        {"caller": {}},
+        {"caller": {"agent": CODEX}},
+        {"caller": {"capabilities": {}}},
+        {"caller": {**caller(), "agent": "codex"}},
+        {"caller": {**caller(), "agent": {"id": 7}}},
+        {"caller": {**caller(), "capabilities": ["elicitation"]}},
+    ],
+)
+async def test_another_caller_that_is_none_or_of_no_call_changes_nothing(params: dict[str, Any]) -> None:
+    async with serving(sampling_then_confirming(), **OURS) as gateway:
+        await gateway.invoke("go", caller=caller({"id": "a", "name": "A"}, sampling=True, elicitation=True))
+        sample = await gateway.recv()
+        await gateway.send(**told(**params))
+        await gateway.send(method="actions/caller")
+        await gateway.send(id=sample["id"], result={"content": "me"})
+        await gateway.send(id=(await gateway.recv())["id"], result={"action": "accept"})
+        assert output_of(await gateway.recv()) == ["A", True, "A", True, True]
+        await gateway.send(**told(caller=caller()))  # the call is over
+        await gateway.nothing_comes()
+
+
+async def test_a_gateway_of_others_tells_of_no_other_caller() -> None:
+    async with serving(sampling_then_confirming()) as gateway:
+        await gateway.invoke("go")
+        sample = await gateway.recv()
+        await gateway.send(**told(caller=caller()))
+        await gateway.send(id=sample["id"], result={"content": "me"})
+        await gateway.send(id=(await gateway.recv())["id"], result={"action": "accept"})
+        assert output_of(await gateway.recv()) == ["Claude", True, "Claude", True, True]
+
+
+async def test_a_gate_that_was_asked_says_so_whoever_brings_the_answer() -> None:
+    app = Tesseron("shop")
+    app.action("drop").confirm("Drop?").output(int).strict_output().handler(lambda: 1)
+    async with serving(app, **OURS) as gateway:
+        await gateway.invoke("drop", {}, caller=caller(elicitation=True))
+        asked = await gateway.recv()
+        await gateway.send(**told(caller=caller(elicitation=False)))
+        await gateway.send(id=asked["id"], result={"action": "decline"})
+        assert (await gateway.recv())["error"]["message"] == "The person was asked, and there was no yes"
+
+
 async def test_field_84_a_blocking_handler_does_not_hold_up_another_call() -> None:
     app = Tesseron("shop")
     release = threading.Event()

@@ -13,7 +13,7 @@ from fixture_provider import FixtureProvider, Running, show
 from modern_desk import ACCEPT, VERSION, Asked, with_meta
 from web import ModernWeb, modern_web, serving, web
 
-from tesseron_py import Context, Tesseron
+from tesseron_py import Context, SyncContext, Tesseron
 from tesseron_py.errors import ElicitationNotAvailable
 from tesseron_py.invocation import Log, Unavailable
 from tesseron_py.mcp.provider import Tool, ToolsChanged
@@ -299,6 +299,41 @@ async def test_an_action_that_needs_the_person_is_refused_before_it_runs_in_both
         asked = await modern.ask("pay")
         assert (await modern.answer_to(asked, approve=True))["content"][0]["text"] == "true"
         assert ran == [1]
+
+
+@pytest.mark.parametrize("action", ["buy", "buy_in_thread"])
+async def test_a_handler_sees_the_capabilities_of_the_newest_leg(action: str) -> None:
+    app = Tesseron("shop")
+
+    @app.action
+    async def buy(ctx: Context) -> list[Any]:
+        could = ctx.capabilities.elicitation
+        await ctx.sample("What?")
+        return [could, ctx.capabilities.elicitation, await ctx.confirm("Pay?"), ctx.capabilities.sampling]
+
+    @app.action
+    def buy_in_thread(ctx: SyncContext) -> list[Any]:
+        could = ctx.capabilities.elicitation
+        ctx.sample("What?")
+        return [could, ctx.capabilities.elicitation, ctx.confirm("Pay?"), ctx.capabilities.sampling]
+
+    sampling, both, asking = {"sampling": {}}, {"sampling": {}, "elicitation": {}}, {"elicitation": {}}
+    sampled = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "that"}}
+    async with serving(app.asgi()) as url, httpx.AsyncClient(base_url=url, timeout=20) as http:
+        client = ModernWeb(http)
+
+        async def sampled_with(first: Any, second: Any) -> Any:
+            asked = await client.ask(action, capabilities=first)
+            assert asked.requests[asked.key]["method"] == "sampling/createMessage"
+            return asked, await client.request(asked.method, asked.next({asked.key: sampled}), capabilities=second)
+
+        asked, result = await sampled_with(sampling, both)
+        pay = Asked(asked.method, asked.params, result)
+        assert pay.requests[pay.key]["params"]["message"] == "Pay?"
+        result = await client.request(pay.method, pay.next({pay.key: ACCEPT}), capabilities=asking)
+        assert result["content"][0]["text"] == "[false,true,true,false]"
+        _, result = await sampled_with(both, sampling)
+        assert result["content"][0]["text"] == "[true,false,false,true]"
 
 
 async def test_a_ten_megabyte_answer_is_413_and_the_call_waits(provider: FixtureProvider) -> None:
