@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 from .asking import Accepted, Asking, Cancelled, Declined, Unasked
 from .errors import (
@@ -61,6 +61,17 @@ class Line(Protocol):
         ...
 
 
+@runtime_checkable
+class Clocked(Protocol):
+    """A line whose action has a clock."""
+
+    def _pause(self) -> None:
+        """The clock stands still until there were as many `_resume`."""
+        ...
+
+    def _resume(self) -> None: ...
+
+
 class Bridge(Protocol):
     """How a worker thread reaches its event loop."""
 
@@ -69,6 +80,26 @@ class Bridge(Protocol):
 
     def call(self, fn: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run `fn()` in the event loop and wait for it.
+
+        Raises:
+            ActionCancelled: The call was given up, before or meanwhile.
+        """
+        ...
+
+
+@runtime_checkable
+class Parking(Protocol):
+    """A bridge whose thread has a place that others wait for."""
+
+    def ask(
+        self, fn: Callable[[], Coroutine[Any, Any, T]], *, pause: Callable[[], None], resume: Callable[[], None]
+    ) -> T:
+        """As `Bridge.call`, for what may take long, a person or a model: meanwhile others may have the thread's place.
+
+        Args:
+            fn: What is run.
+            pause: Called in the event loop when `fn()` has ended and the thread has to wait for a place.
+            resume: Called in the event loop, once after each `pause`, when it has one.
 
         Raises:
             ActionCancelled: The call was given up, before or meanwhile.
@@ -425,7 +456,11 @@ class SyncContext(_Facts):
         return self._bridge.cancelled or self._line.cancelled
 
     def _call(self, fn: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        value = self._bridge.call(fn)
+        bridge, line = self._bridge, self._line
+        if isinstance(bridge, Parking) and isinstance(line, Clocked):
+            value = bridge.ask(fn, pause=line._pause, resume=line._resume)
+        else:
+            value = bridge.call(fn)
         if self.cancelled:  # the answer and the end came at once: an answer to a call that is over is none
             raise ActionCancelled("The call was given up")
         return value

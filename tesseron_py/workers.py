@@ -1,8 +1,9 @@
-"""Worker threads for `def` handlers: bounded, daemon, and each slot held until its function returns.
+"""Worker threads for `def` handlers: daemon, and bounded in how many run.
 
 anyio's own are not daemon, so that one stuck handler keeps a process alive for ever, and on asyncio an abandoned one
-gives its token back. Here a function whose call was given up goes on in its thread, is counted and logged, and the
-thread reaches the event loop only through its `Bridge`.
+gives its token back. Here a function holds its slot until it returns, also when its call was given up, and such ones
+are counted and logged. Only while it waits for a person or a model it gives the slot back, and takes one again before
+it goes on. A thread reaches the event loop only through its `Bridge`.
 """
 
 from __future__ import annotations
@@ -76,15 +77,64 @@ class _Reply(Generic[T]):
         return self._value  # type: ignore[return-value]  # None only where T is
 
 
+class _ParkedReply(_Reply[T]):
+    """What a thread without a slot waits for; settled, it comes as soon as there is a slot to go on with.
+
+    Args:
+        job: The thread's job, which is parked.
+        pause: Called in the event loop when there is no slot at once.
+        resume: Called in the event loop, once after each `pause`, when there is one, or when there may never be.
+    """
+
+    __slots__ = ("_pause", "_paused", "_resume", "_settled", "job")
+
+    def __init__(
+        self, job: _Job[Any], pause: Callable[[], None] | None = None, resume: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__()
+        self.job = job
+        self._pause = pause
+        self._resume = resume
+        self._paused = False
+        self._settled = False
+
+    def settle(self, value: T | None, error: BaseException | None) -> None:
+        if self._settled:
+            return
+        self._settled = True
+        self._value, self._error = value, error
+        pool = self.job.pool
+        # Slots that nobody's call holds may never come back; then the time runs.
+        if not pool.unpark(self) and self._pause is not None and pool.abandoned < pool.size:
+            self._paused = True
+            self._pause()
+
+    def resume(self) -> None:
+        if self._paused and self._resume is not None:
+            self._paused = False
+            self._resume()
+
+    def go_on(self, *, waited: bool) -> None:
+        """There is a slot."""
+        if waited:
+            self.job.call_loop(self.resume)
+        if self.job.abandoned:  # meanwhile, perhaps: an answer to a call that is over is none
+            self._value, self._error = None, ActionCancelled("The call was given up")
+        self._done.set()
+
+
 class _Job(Generic[T]):
     """One function that runs in a thread on behalf of one task; the thread's side of it is a `Bridge`."""
 
-    def __init__(self, fn: Callable[[_Job[T]], T]) -> None:
+    def __init__(self, pool: Workers, fn: Callable[[_Job[T]], T], name: str) -> None:
+        self.pool = pool
+        self.name = name
         self._fn = fn
         self._context = contextvars.copy_context()
         _forget_library(self._context)
-        self._call_loop = loop_caller()
+        self.call_loop = loop_caller()
         self._loop_thread = threading.get_ident()
+        self._thread: int | None = None
         self._lock = threading.Lock()
         self._requests: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], _Reply[Any]]] = deque()
         self._waiting: set[_Reply[Any]] = set()
@@ -97,6 +147,8 @@ class _Job(Generic[T]):
         """The function has returned."""
         self.counted = False
         """It is one of the pool's abandoned ones; changed under the pool's lock."""
+        self.parked = False
+        """Its thread has no slot, as it waits for an answer, or for a slot to go on; changed under the pool's lock."""
         self._value: T | None = None
         self._error: BaseException | None = None
 
@@ -109,12 +161,13 @@ class _Job(Generic[T]):
                 return False
             self.started, wanted = True, not self.abandoned
         if wanted:
+            self._thread = threading.get_ident()
             try:
                 self._value = self._context.run(self._fn, self)
             except BaseException as error:
                 self._error = error
         self.finished = True
-        self._call_loop(self._wake)
+        self.call_loop(self._wake)
         return True
 
     @property
@@ -128,12 +181,39 @@ class _Job(Generic[T]):
                 " in another thread, or make the handler an `async def`"
             )
         reply: _Reply[T] = _Reply()
+        if not self._request(fn, reply):
+            raise ActionCancelled("The call was given up")
+        return self._wait(reply)
+
+    def ask(
+        self,
+        fn: Callable[[], Coroutine[Any, Any, T]],
+        *,
+        pause: Callable[[], None] | None = None,
+        resume: Callable[[], None] | None = None,
+    ) -> T:
+        # A thread that the function started has no slot to give, and one that was dispatched is not ours to fill.
+        if threading.get_ident() != self._thread or not self.pool.parks:
+            return self.call(fn)
+        if self.abandoned:
+            raise ActionCancelled("The call was given up")
+        self.pool.park(self)
+        reply: _ParkedReply[T] = _ParkedReply(self, pause, resume)
+        if not self._request(fn, reply):
+            reply = _ParkedReply(self)
+            reply.settle(None, ActionCancelled("The call was given up"))
+        return self._wait(reply)
+
+    def _request(self, fn: Callable[[], Coroutine[Any, Any, Any]], reply: _Reply[Any]) -> bool:
         with self._lock:
             if self.abandoned:
-                raise ActionCancelled("The call was given up")
+                return False
             self._requests.append((fn, reply))
             self._waiting.add(reply)
-        self._call_loop(self._wake)
+        self.call_loop(self._wake)
+        return True
+
+    def _wait(self, reply: _Reply[T]) -> T:
         try:
             return reply.wait()
         finally:
@@ -211,7 +291,8 @@ class Workers:
     """A bounded pool of daemon threads.
 
     Args:
-        size: How many functions run at once; further ones wait, first come first served.
+        size: How many functions run at once; further ones wait, first come first served, and so do those that had an
+            answer and go on.
         dispatch: Runs functions in place of our threads, such as a GUI's `call_soon`: it is given a function without
             parameters and has it called once, in whatever thread but the event loop's.
 
@@ -226,6 +307,8 @@ class Workers:
         self._dispatch = dispatch
         self._lock = threading.Lock()
         self._busy = 0
+        self._parked = 0
+        self._in_line: set[_ParkedReply[Any]] = set()
         self._started = 0
         self._idle: list[_Thread] = []
         self._queue: deque[Callable[[], None]] = deque()
@@ -234,20 +317,30 @@ class Workers:
 
     @property
     def busy(self) -> int:
-        """How many functions run, abandoned ones included."""
+        """How many functions run, abandoned ones included; those that wait for an answer do not."""
         return self._busy
 
     @property
+    def parked(self) -> int:
+        """How many functions wait without a slot: for an answer, or for a slot to go on with."""
+        return self._parked
+
+    @property
     def abandoned(self) -> int:
-        """How many functions go on although their call was given up."""
+        """How many functions run although their call was given up."""
         return self._abandoned
 
+    @property
+    def parks(self) -> bool:
+        """Whether a function gives its slot back while it waits for an answer: not one that is dispatched."""
+        return self._dispatch is None
+
     async def idle(self) -> None:
-        """Wait until no function runs, abandoned ones included."""
+        """Wait until every function has returned, abandoned ones included."""
         event = anyio.Event()
         call_loop = loop_caller()
         with self._lock:
-            if not self._busy:
+            if not self._busy and not self._parked:
                 return
             self._when_idle.append(lambda: call_loop(event.set))
         await event.wait()
@@ -269,7 +362,7 @@ class Workers:
         try:
             if on_slot is not None:
                 on_slot()
-            job = _Job(fn)
+            job = _Job(self, fn, name)
             self._hand_over(job)
         except BaseException:
             self._give_slot()
@@ -277,20 +370,60 @@ class Workers:
         try:
             return await job.attend()
         finally:
-            self._note_abandoned(job, name)
+            self._note_abandoned(job)
 
-    def _note_abandoned(self, job: _Job[Any], name: str) -> None:
+    def _note_abandoned(self, job: _Job[Any]) -> None:
         with self._lock:
-            if job.finished or not job.started:
+            # A parked one holds no slot; it counts once it has one again.
+            if job.finished or not job.started or job.parked or job.counted:
                 return
             job.counted = True
             self._abandoned += 1
+            stranded = list(self._in_line) if self._abandoned >= self.size else []
+        for reply in stranded:
+            reply.job.call_loop(reply.resume)
         logger.warning(
             "%s goes on in its thread although its call was given up; %d of %d threads are held by such",
-            name,
+            job.name,
             self._abandoned,
             self.size,
         )
+
+    def park(self, job: _Job[Any]) -> None:
+        """Give back the slot of a job whose thread is about to wait for an answer."""
+        with self._lock:
+            job.parked = True
+            self._parked += 1
+            if job.counted:
+                job.counted = False
+                self._abandoned -= 1
+        self._give_slot()
+
+    def unpark(self, reply: _ParkedReply[Any]) -> bool:
+        """Take a slot for a parked job and have it go on; False when it has to wait in line for one.
+
+        It stays in line also when its call is given up: without a slot its thread can neither go on nor end.
+        """
+
+        def grant() -> None:
+            job = reply.job
+            with self._lock:
+                job.parked = False
+                self._parked -= 1
+                waited = reply in self._in_line
+                self._in_line.discard(reply)
+            if job.abandoned:
+                self._note_abandoned(job)
+            reply.go_on(waited=waited)
+
+        with self._lock:
+            if self._busy >= self.size or self._queue:
+                self._queue.append(grant)
+                self._in_line.add(reply)
+                return False
+            self._busy += 1
+        grant()
+        return True
 
     async def _take_slot(self) -> None:
         with self._lock:
@@ -323,7 +456,7 @@ class Workers:
             else:
                 self._busy -= 1
                 calls = []
-                if not self._busy:
+                if not self._busy and not self._parked:
                     calls, self._when_idle = self._when_idle, []
         for call in calls:
             call()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from tesseron_py import workers as module
@@ -184,6 +185,317 @@ async def test_a_thread_started_by_the_function_cannot_ask_after_it_has_returned
     assert await Workers(1).run(work) == "returned"
     go_on.set()
     await wait_for(refused)
+
+
+class Questions:
+    """What functions ask, each answered by hand."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, anyio.Event] = {}
+        self._more = anyio.Event()
+
+    async def ask(self, name: str) -> str:
+        answered = self.open[name] = anyio.Event()
+        self._more.set()
+        await answered.wait()
+        return f"yes, {name}"
+
+    async def asked(self, *names: str) -> None:
+        with anyio.fail_after(5):
+            while not self.open.keys() >= set(names):
+                self._more = anyio.Event()
+                await self._more.wait()
+
+    def answer(self, name: str) -> None:
+        self.open[name].set()
+
+
+class Hog:
+    """A function that has its thread until it is told to return."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.release = threading.Event()
+
+    def __call__(self, bridge: Any) -> None:
+        self.begun.set()
+        assert self.release.wait(5)
+
+
+async def parked(pool: Workers, count: int) -> None:
+    with anyio.fail_after(5):
+        while pool.parked != count:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_functions_that_wait_for_a_person_hold_nobody_up_and_never_more_go_on_than_there_are_threads() -> None:
+    pool, questions = Workers(3), Questions()
+    names = [f"q{number}" for number in range(50)]
+    lock, release, running, most, results = threading.Lock(), threading.Event(), 0, 0, []
+
+    def work(name: str) -> Callable[[Any], str]:
+        def run(bridge: Any) -> str:
+            nonlocal running, most
+            answer: str = bridge.ask(lambda: questions.ask(name))
+            with lock:
+                running += 1
+                most = max(most, running)
+            release.wait(5)
+            with lock:
+                running -= 1
+            return answer
+
+        return run
+
+    async def go(name: str) -> None:
+        results.append(await pool.run(work(name)))
+
+    async with anyio.create_task_group() as group:
+        for name in names:
+            group.start_soon(go, name)
+        await questions.asked(*names)
+        await parked(pool, 50)
+        with anyio.fail_after(5):
+            assert await pool.run(lambda bridge: "at once") == "at once"
+        for name in names:
+            questions.answer(name)
+        await parked(pool, 47)
+        await anyio.wait_all_tasks_blocked()
+        assert (pool.busy, pool.parked) == (3, 47)
+        release.set()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert sorted(results) == sorted(f"yes, {name}" for name in names)
+    assert 1 <= most <= 3
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+
+
+async def test_what_goes_on_and_what_begins_stand_in_one_line() -> None:
+    pool, questions, order, hog = Workers(1), Questions(), [], Hog()
+
+    def asks(bridge: Any) -> None:
+        bridge.ask(lambda: questions.ask("q"))
+        order.append("goes on")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, asks)
+        await questions.asked("q")
+        group.start_soon(pool.run, hog)
+        await wait_for(hog.begun)
+        group.start_soon(pool.run, lambda bridge: order.append("before"))
+        await anyio.wait_all_tasks_blocked()
+        questions.answer("q")
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(pool.run, lambda bridge: order.append("after"))
+        await anyio.wait_all_tasks_blocked()
+        hog.release.set()
+    assert order == ["before", "goes on", "after"]
+
+
+async def test_what_a_person_s_question_raises_is_raised_in_the_thread_that_has_a_slot_again() -> None:
+    pool = Workers(1)
+
+    async def fail() -> None:
+        raise KeyError("theirs")
+
+    def work(bridge: Any) -> tuple[int, int]:
+        with pytest.raises(KeyError, match="theirs"):
+            bridge.ask(fail)
+        return pool.busy, pool.parked
+
+    assert await pool.run(work) == (1, 0)
+
+
+async def test_one_given_up_while_it_waits_for_an_answer_ends(caplog: pytest.LogCaptureFixture) -> None:
+    pool, questions, hog, seen = Workers(1), Questions(), Hog(), []
+
+    def asks(bridge: Any) -> None:
+        try:
+            bridge.ask(lambda: questions.ask("q"))
+        except ActionCancelled:
+            seen.append((pool.busy, pool.parked, pool.abandoned))
+            with pytest.raises(ActionCancelled):
+                bridge.ask(lambda: questions.ask("another"))
+            raise
+
+    async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(lambda: pool.run(asks, name="The action 'asks'"))
+            await questions.asked("q")
+            await parked(pool, 1)
+            group.start_soon(pool.run, hog)
+            await wait_for(hog.begun)
+            asking.cancel_scope.cancel()
+        # It holds nothing, so it is none of those that hold a thread.
+        assert (pool.busy, pool.parked, pool.abandoned, caplog.text) == (1, 1, 0, "")
+        hog.release.set()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert seen == [(1, 0, 1)]
+    assert "The action 'asks' goes on" in caplog.text
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+    assert await pool.run(lambda bridge: "free again") == "free again"
+
+
+async def test_one_given_up_while_it_waits_to_go_on_gets_no_answer() -> None:
+    pool, questions, hog, seen = Workers(1), Questions(), Hog(), []
+
+    def asks(bridge: Any) -> None:
+        try:
+            seen.append(bridge.ask(lambda: questions.ask("q")))
+        except ActionCancelled:
+            seen.append("cancelled")
+
+    async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(pool.run, asks)
+            await questions.asked("q")
+            group.start_soon(pool.run, hog)
+            await wait_for(hog.begun)
+            questions.answer("q")
+            await anyio.wait_all_tasks_blocked()
+            assert (pool.busy, pool.parked, seen) == (1, 1, [])
+            asking.cancel_scope.cancel()
+        hog.release.set()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert seen == ["cancelled"]
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+
+
+async def test_one_given_up_just_as_it_asks_is_told_and_counted_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, seen, ended = Workers(1), [], threading.Event()
+    park, about = pool.park, anyio.Event()
+    call, gone = loop_caller(), threading.Event()
+
+    def late(job: Any) -> None:
+        call(about.set)
+        assert gone.wait(5)
+        assert pool.abandoned == 1
+        park(job)
+        seen.append(pool.abandoned)
+
+    async def never() -> None:
+        raise AssertionError("nobody may ask any more")
+
+    def asks(bridge: Any) -> None:
+        try:
+            bridge.ask(never, pause=lambda: pytest.fail("paused"))
+        except ActionCancelled:
+            seen.append(pool.abandoned)
+        ended.set()
+
+    monkeypatch.setattr(pool, "park", late)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, asks)
+        await about.wait()
+        group.cancel_scope.cancel()
+    gone.set()
+    await wait_for(ended)
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert seen == [0, 1]
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+
+
+async def test_idle_waits_for_those_that_wait_for_an_answer_and_many_are_given_up_at_once() -> None:
+    pool, questions, ended = Workers(2), Questions(), []
+    names = [f"q{number}" for number in range(60)]
+
+    def work(name: str) -> Callable[[Any], None]:
+        def run(bridge: Any) -> None:
+            try:
+                bridge.ask(lambda: questions.ask(name))
+            finally:
+                ended.append(name)
+
+        return run
+
+    async with anyio.create_task_group() as group:
+        for name in names:
+            group.start_soon(pool.run, work(name))
+        await questions.asked(*names)
+        await parked(pool, 60)
+        with anyio.move_on_after(0.01) as scope:
+            await pool.idle()
+        assert scope.cancelled_caught
+        group.cancel_scope.cancel()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert sorted(ended) == sorted(names)
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+
+
+async def test_only_the_functions_own_thread_and_only_one_of_ours_gives_its_slot_back() -> None:
+    seen: list[int] = []
+
+    async def ask() -> str:
+        seen.append(pool.busy)
+        return "yes"
+
+    def by_another(bridge: Any) -> None:
+        thread = threading.Thread(target=lambda: bridge.ask(ask))
+        thread.start()
+        thread.join()
+
+    pool = Workers(1)
+    await pool.run(by_another)
+    pool = Workers(1, dispatch=lambda job: threading.Thread(target=job).start())
+    assert await pool.run(lambda bridge: bridge.ask(ask)) == "yes"
+    assert seen == [1, 1]
+    with anyio.fail_after(5):
+        await pool.idle()
+
+
+async def test_the_clock_stands_still_while_one_waits_to_go_on_but_not_for_threads_that_may_never_come_back() -> None:
+    pool, questions, seen = Workers(1), Questions(), []
+
+    def asks(name: str) -> Callable[[Any], None]:
+        def run(bridge: Any) -> None:
+            bridge.ask(
+                lambda: questions.ask(name),
+                pause=lambda: seen.append(f"{name} stands"),
+                resume=lambda: seen.append(f"{name} runs"),
+            )
+
+        return run
+
+    hogs = [Hog(), Hog()]
+    async with anyio.create_task_group() as group:
+        for name in ("at once", "in line", "stranded", "late"):
+            group.start_soon(pool.run, asks(name))
+            await questions.asked(name)
+        await parked(pool, 4)
+        questions.answer("at once")
+        await parked(pool, 3)
+        with anyio.fail_after(5):
+            await pool.run(lambda bridge: None)
+        assert seen == []
+        group.start_soon(pool.run, hogs[0])
+        await wait_for(hogs[0].begun)
+        questions.answer("in line")
+        await anyio.wait_all_tasks_blocked()
+        assert seen == ["in line stands"]
+        hogs[0].release.set()
+        await parked(pool, 2)
+        with anyio.fail_after(5):
+            await pool.run(lambda bridge: None)
+        assert seen == ["in line stands", "in line runs"]
+
+        seen.clear()
+        async with anyio.create_task_group() as other:
+            other.start_soon(pool.run, hogs[1])
+            await wait_for(hogs[1].begun)
+            questions.answer("stranded")
+            await anyio.wait_all_tasks_blocked()
+            assert seen == ["stranded stands"]
+            other.cancel_scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        questions.answer("late")
+        await anyio.wait_all_tasks_blocked()
+        assert seen == ["stranded stands", "stranded runs"]
+        hogs[1].release.set()
+    assert seen == ["stranded stands", "stranded runs"]
 
 
 async def test_functions_may_be_dispatched_elsewhere() -> None:

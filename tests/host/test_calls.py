@@ -944,11 +944,12 @@ async def test_what_ended_before_its_dispatcher_came_to_it_never_runs() -> None:
 
 async def test_the_time_of_a_def_handler_begins_when_it_has_a_thread() -> None:
     app = Tesseron("shop", threads=1)
-    go_on = threading.Event()
+    begun, release, go_on = threading.Event(), threading.Event(), threading.Event()
 
     @app.action
-    def asks(ctx: SyncContext) -> bool:
-        return ctx.confirm("Sure?")
+    def long() -> None:
+        begun.set()
+        release.wait(5)
 
     @app.action("quick").timeout(0.05).handler
     def quick() -> str:
@@ -959,13 +960,13 @@ async def test_the_time_of_a_def_handler_begins_when_it_has_a_thread() -> None:
         go_on.wait(5)
 
     async with serving(app) as gateway:
-        await gateway.invoke("asks", id="r-1", invocation="i-1")
-        question = await gateway.recv()
+        await gateway.invoke("long", id="r-1", invocation="i-1")
+        assert await anyio.to_thread.run_sync(begun.wait, 5)
         await gateway.invoke("quick", id="r-2", invocation="i-2")
         with anyio.move_on_after(0.2):  # four times what the action may take
             await gateway.recv()
-            pytest.fail("it ended while a person was asked by another")
-        await gateway.send(id=question["id"], result={"action": "accept"})
+            pytest.fail("it ended while another had the thread")
+        release.set()
         assert {(await gateway.recv())["id"], (await gateway.recv())["id"]} == {"r-1", "r-2"}
 
         # A thread that a given up call holds may never come back; then the time does run.
