@@ -326,7 +326,8 @@ class Context(_Facts):
             raise ValueError(f"a person can be sent to an absolute http or https URL, not to {url!r}")
         if not self.capabilities.elicitation_url:
             raise ElicitationNotAvailable(
-                "This agent's client cannot send the person to a URL: it declared no URL elicitation for this call"
+                "This agent's client cannot send the person to a URL: it declared no URL elicitation for this call",
+                {"requiredCapabilities": {"elicitation": {"url": {}}}},
             )
         params = {"question": question, "schema": dict(CONFIRM_SCHEMA), "kind": "url", "url": url}
         action, _ = _read_reply(await self._ask_person(params, None))

@@ -226,7 +226,7 @@ class Share:
         """This reader waits no longer. If nobody else does, the call is cancelled. May be repeated."""
         if self._open:
             self.leave()
-            if not self.invocation._readers:
+            if not self.invocation._readers and not self.invocation.is_between_visits:
                 self.invocation.cancel(reason)
             else:
                 self.invocation._changed()  # so that whoever waits on its behalf looks up
@@ -381,6 +381,11 @@ class Invocation:
         """
         self._parked_until = until
 
+    @property
+    def is_between_visits(self) -> bool:
+        """Whether it is parked with a question that somebody who is to come back has: nobody need be here for it."""
+        return self._parked_until != math.inf and bool(self._asked)
+
     def view(self) -> View:
         """What is open and how it ended, now."""
         view = self._view
@@ -481,7 +486,8 @@ class Invocation:
     def _expire(self, id: int) -> None:
         asked = self._asked.get(id)
         # What is asked is put a moment later: limits that are the same pass together.
-        if asked is not None and asked.question.deadline >= self._parked_until - TOGETHER:
+        late = asked is not None and asked.question.deadline >= self._parked_until - TOGETHER
+        if late and not self._readers:
             self.cancel("The caller did not come back with an answer in time")
         else:
             self.answer(id, Cancel("nobody answered in time"))

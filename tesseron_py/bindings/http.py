@@ -542,7 +542,7 @@ async def dial(
 
 
 def check_url(url: str) -> httpx.URL:
-    """The URL of a gateway, whole: without a path, that of this binding is meant.
+    """The URL of a gateway, whole: without a path, or with that of agents (`/mcp`), this binding's own is meant.
 
     Raises:
         ValueError: It cannot be one.
@@ -555,7 +555,10 @@ def check_url(url: str) -> httpx.URL:
         raise ValueError(f"{url!r} is not the URL of a gateway; it looks like http://127.0.0.1:7475")
     if parsed.userinfo:
         raise ValueError("The URL of a gateway holds no user and no password; give its token")
-    return parsed.copy_with(path=PATH) if parsed.path in ("", "/") else parsed
+    if parsed.path in ("", "/"):
+        return parsed.copy_with(path=PATH)
+    head, slash, last = parsed.path.rpartition("/")
+    return parsed.copy_with(path=f"{head}{PATH}") if slash and last == "mcp" else parsed
 
 
 def _opens(data: bytes) -> bool:

@@ -35,6 +35,7 @@ class ActionEntry:
     destructive: bool | None
     requires_confirmation: bool
     strict_output: bool
+    requires_elicitation: bool = False
     timeout: float | None = DEFAULT_TIMEOUT
     """Seconds a call may take by the app's own word; `None` has no limit."""
 
@@ -86,6 +87,7 @@ def read_actions(value: object, app: AppInfo) -> dict[str, ActionEntry]:
             destructive=_flag(hints.get("destructive")),
             requires_confirmation=hints.get("requiresConfirmation") is True,
             strict_output=entry.get("strictOutput") is True,
+            requires_elicitation=entry.get("requiresElicitation") is True,
             timeout=_seconds(entry.get("timeoutMs")),
         )
     return entries

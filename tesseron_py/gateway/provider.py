@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 from ..bindings.channel import Channel
+from ..errors import ElicitationNotAvailable
 from ..home import Home
 from ..invocation import Done, Failed, Invocation, Log
 from ..limits import DEFAULT_LIMITS, Limits
@@ -178,6 +179,12 @@ class AppProvider:
         for id, app in self.apps_of(caller.client).items():
             action = self._action_name(id, name)
             if action in app.actions and self._tool_name(id, action) == name:
+                asks = caller.capabilities.form or caller.capabilities.url
+                if app.actions[action].requires_elicitation and not asks:
+                    # The app would say the same; said here, it is certain that nothing was begun.
+                    raise ElicitationNotAvailable(
+                        f"The action {action!r} needs to ask the person, and this agent's client cannot"
+                    )
                 return app.invoke(action, arguments, caller)
         raise UnknownTool(f"There is no tool {name!r}{_meant(name, [tool.name for tool in self.tools(caller.client)])}")
 

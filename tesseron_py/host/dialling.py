@@ -62,6 +62,9 @@ def _at(url: str) -> Find:
         for gateway in local_gateways.running():
             if gateway.url == url:
                 return url, gateway.token
-        raise Closed(f"the gateway at {url} wants a token, and it has left none on this machine; give token=…")
+        raise Closed(
+            f"no gateway of yours on this machine is at {url}; start it (tesseron-py gateway --http), or give the token"
+            " of one that is elsewhere (token=…, or $TESSERON_TOKEN)"
+        )
 
     return find

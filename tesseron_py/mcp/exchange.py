@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 import anyio
 
-from ..errors import InternalError
+from ..errors import InternalError, TesseronError
 from ..invocation import TOO_MANY_PROMPTS, Failed, Invocation, Outcome, Question, Share, Unavailable, View
 from ..web.asgi import Gone
 from .envelope import Request, error_text, notification_text, request_text, result_text, size_above
@@ -164,6 +164,10 @@ class Exchange:
                 self._text = self._fitting(result_text(self.request.id, self._result(begun)))
         except Exception as error:
             self.refuse(error)
+
+    def not_begun(self, error: TesseronError, conclude: Callable[[Outcome], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The result of a call that the provider refused before it was one."""
+        return conclude(Failed(error))
 
     def refuse(self, error: Exception) -> None:
         """Answer with an error; one that nobody foresaw is logged, and the client is told no more than that."""

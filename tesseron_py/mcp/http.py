@@ -256,7 +256,8 @@ class HttpEndpoint:
             case "OPTIONS":
                 await reply.whole(204, headers=_ALLOW)
             case _:
-                raise _Refused(405, f"{method} is not allowed here", headers=_ALLOW)
+                allowed = _ALLOW_MODERN if _is_modern(headers) else _ALLOW
+                raise _Refused(405, f"{method} is not allowed here", headers=allowed)
 
     async def _post(self, headers: RequestHeaders, receive: Receive, reply: Reply) -> None:
         kind = headers.get(b"content-type")

@@ -93,8 +93,8 @@ class Leg(Exchange):
 
     async def settle(self) -> None:
         await super().settle()
-        if self._pending is None or self.over or self._unsent:
-            return
+        if self._pending is None or self.over or self._news():
+            return  # what was told before a question comes before it
         invocation = self._pending.invocation
         view = invocation.view()
         if view.open and view.outcome is None:
@@ -120,11 +120,10 @@ class Leg(Exchange):
         try:
             call = self._parked.park(pending)
         except TesseronError as error:
-            invocation.cancel(error.message)
+            share.give_up(error.message)
             self._text = self._response(pending, Failed(error))
             return True
-        requests = {call.key(question): request for question, request in asked}
-        text = self._asking(call, requests)
+        text = self._asking(call, asked)
         if text is None:
             return False
         self._text = text
@@ -157,20 +156,29 @@ class Leg(Exchange):
             pending.invocation.answer(question.id, unavailable)
         return asked
 
-    def _asking(self, call: ParkedCall, requests: dict[str, Any]) -> str | None:
-        """The text of the result that asks; `None` when a question could not be sent, and was answered so."""
-        state = self._seal(State(call.id, call.asked))
-        result = {"resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": state}
-        try:
-            text = result_text(self.request.id, self._decorate(result))
-            size = size_above(text, self._outlet.room)
-            if size is None:
-                return text
-            problem = f"with it the questions are {size} bytes long, and this client takes {self._outlet.room}"
-        except ValueError as error:
-            problem = str(error)
-        call.refuse(_worst(requests), Unavailable(f"the question cannot be sent: {problem}"))
-        return None
+    def _asking(self, call: ParkedCall, asked: list[tuple[Question, dict[str, Any]]]) -> str | None:
+        """The text of the result that asks; `None` when a question could not be sent, and was answered so.
+
+        Questions that fit a result alone and not together are asked one after the other: the rest with a later leg.
+        """
+        while True:
+            requests = {call.key(question): request for question, request in asked}
+            state = self._seal(State(call.id, call.asked))
+            result = {"resultType": INPUT_REQUIRED, "inputRequests": requests, "requestState": state}
+            try:
+                text = result_text(self.request.id, self._decorate(result))
+                size = size_above(text, self._outlet.room)
+                if size is None:
+                    return text
+                problem = f"it is {size} bytes long, and this client takes {self._outlet.room}"
+            except ValueError as error:
+                problem = str(error)
+            key = _worst(requests)
+            if len(asked) == 1 or not _can_be_sent(requests[key]):
+                call.refuse(key, Unavailable(f"the question cannot be sent: {problem}"))
+                return None
+            asked = [(question, request) for question, request in asked if request is not requests[key]]
+            call.put_off(key)
 
     def finish(self) -> str | None:
         pending = None if self._finished else self._pending
@@ -182,12 +190,26 @@ class Leg(Exchange):
 
     def _response(self, pending: Pending, outcome: Outcome) -> str:
         if isinstance(outcome, Failed) and outcome.error.code in _NEEDED:
-            return self._fitting(self._error(_missing(outcome.error.message, _NEEDED[outcome.error.code])))
+            return self._fitting(self._error(_missing(outcome.error.message, self._needed(outcome.error))))
         text = super()._response(pending, outcome)
         if outcome is pending.invocation.outcome:  # what is kept is that, even where something else goes out
             self._weighed = True
             self._parked.weigh(pending, len(text))
         return text
+
+    def not_begun(self, error: TesseronError, conclude: Callable[[Outcome], Mapping[str, Any]]) -> Mapping[str, Any]:
+        if error.code in _NEEDED:
+            raise _missing(error.message, self._needed(error))
+        return super().not_begun(error, conclude)
+
+    def _needed(self, error: TesseronError) -> Mapping[str, Any]:
+        """The capability that a call failed for want of: what it says itself, or what its code does."""
+        said = error.data.get("requiredCapabilities") if isinstance(error.data, Mapping) else None
+        if isinstance(said, Mapping):
+            return said
+        if error.code == ErrorCode.ELICITATION_NOT_AVAILABLE and self.caller.capabilities.url:
+            return {"elicitation": {"form": {}}}  # it has declared the other mode
+        return _NEEDED[error.code]
 
     def _result(self, result: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._decorate(result)
@@ -209,6 +231,14 @@ async def _quiet(invocation: Invocation, view: View) -> View:
         if now.version == view.version or now.outcome is not None or anyio.current_time() >= ends:
             return now
         view = now
+
+
+def _can_be_sent(request: Mapping[str, Any]) -> bool:
+    try:
+        encode(request)
+    except ValueError:
+        return False
+    return True
 
 
 def _worst(requests: Mapping[str, Any]) -> str:

@@ -93,7 +93,7 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
     except UnknownTool as error:
         raise ProtocolError(INVALID_PARAMS, _reason(error) or f"Unknown tool: {name}") from error
     except TesseronError as error:
-        return conclude(Failed(error))
+        return exchange.not_begun(error, conclude)
 
 
 def _idempotency_key(params: Mapping[str, Any]) -> str | None:

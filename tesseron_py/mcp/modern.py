@@ -51,7 +51,7 @@ from .parked import GONE, Parked
 from .provider import Caller, Change, Client, Provider, ServerInfo, Tool, ToolsChanged
 from .questions import client_capabilities
 from .readiness import Readiness
-from .repeats import Repeats
+from .repeats import Repeats, was_given_up
 from .results import lost_result
 from .seal import Seal, binding_of
 
@@ -281,7 +281,8 @@ class ModernServer:
         )
 
     def _binding(self, method: str, params: Mapping[str, Any]) -> bytes:
-        return binding_of(self._principal, method, params[_ASKING[method]], params.get("arguments") or {})
+        arguments = params.get("arguments")
+        return binding_of(self._principal, method, params[_ASKING[method]], {} if arguments is None else arguments)
 
     def _decorated(self, result: Mapping[str, Any], *, cached: bool = False) -> Mapping[str, Any]:
         info = self.provider.info
@@ -325,6 +326,10 @@ class ModernServer:
             raise ProtocolError(INVALID_PARAMS, f'"{wrong}" is no string')
         opened = self._seal.open(state, self._binding(method, exchange.params))
         call = self.parked.find(opened.call)
+        # An old state answers nothing; but where there is nothing to answer, calling again would do it a second time.
+        if opened.expired and (call is None or call.invocation.view().open or was_given_up(call.invocation.outcome)):
+            message = f"The requestState has expired: it holds for {self._limits.parked_for:g} s; call again without it"
+            raise ProtocolError(INVALID_PARAMS, message)
         if call is None:
             return lost_result(method, GONE, structured=self._is_structured(exchange))
         assert isinstance(exchange, Leg)

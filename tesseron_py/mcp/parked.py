@@ -32,7 +32,7 @@ class ParkedCall:
     Attributes:
         id: What a state names it by.
         pending: The call, and how its result is made.
-        asked: The last question that has been put.
+        asked: How many questions have been put: the number of the last.
     """
 
     __slots__ = ("_keys", "_put", "asked", "id", "left", "pending", "size")
@@ -44,7 +44,7 @@ class ParkedCall:
         self.left: float = 0.0
         self.size: int = 0
         self._keys: dict[int, str] = {}
-        self._put: dict[str, Question] = {}
+        self._put: dict[str, tuple[int, Question]] = {}
 
     @property
     def invocation(self) -> Invocation:
@@ -64,19 +64,24 @@ class ParkedCall:
         known = self._keys.get(question.id)
         if known is None:
             known = question.key
-            if known is None or (known in self._put and self._is_open(self._put[known])):
+            if known is None or (known in self._put and self._is_open(self._put[known][1])):
                 known = secrets.token_urlsafe(12)
+            self.asked += 1
             self._keys[question.id] = known
-            self._put[known] = question
-            self.asked = max(self.asked, question.id)
+            self._put[known] = self.asked, question
         return known
 
     def _is_open(self, question: Question) -> bool:
         return any(asked.id == question.id for asked in self.invocation.view().open)
 
+    def put_off(self, key: str) -> None:
+        """The question of this key is not put now, and may be later."""
+        _, question = self._put.pop(key)
+        del self._keys[question.id]
+
     def refuse(self, key: str, reply: Unavailable) -> None:
         """The question of this key could not be put after all."""
-        question = self._put.pop(key)
+        _, question = self._put.pop(key)
         del self._keys[question.id]
         self.invocation.answer(question.id, reply)
 
@@ -87,8 +92,8 @@ class ParkedCall:
         form: no object, or one without a string `action`) is passed over, so that the question is asked again.
         """
         for key, response in responses.items():
-            question = self._put.get(key)
-            if question is None or question.id > asked or not isinstance(response, Mapping):
+            number, question = self._put.get(key, (0, None))
+            if question is None or number > asked or not isinstance(response, Mapping):
                 continue
             if isinstance(question.body, Form | Url) and not isinstance(response.get("action"), str):
                 continue

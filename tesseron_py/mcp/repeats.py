@@ -8,32 +8,40 @@ same: for as long, its key is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from ..errors import ActionCancelled, InternalError
 from ..home import Home
 from ..invocation import Done, Failed, Invocation, Outcome
 from ..jsontext import encode
+from .seal import binding_of
 
 IDEMPOTENCY_KEY: Final = "tesseron-py/idempotencyKey"
 GRACE: Final = 60.0
-"""Seconds for which a result is kept."""
-MOST: Final = 1024
+"""Seconds for which a key is known after its call has ended."""
+MOST: Final = 65_536
+"""Keys that are known at once. None is forgotten before its time: its call could be begun a second time."""
 ROOM: Final = 64 * 1024 * 1024
-"""Bytes of results that are kept in all; the oldest go first."""
+"""Bytes of results that are kept in all. The oldest results go first; their keys stay known."""
 
 GIVEN_UP: Final = (
     "The call of this idempotency key was given up before it had a result: its client hung up, cancelled it, or did not"
     " come back. It may have had its effect by then, so it is not begun anew; look whether it had, and call with"
     " another key if it is to be done again"
 )
-
-Key: TypeAlias = tuple[str, str, str, str]
+LOST: Final = (
+    "The call of this idempotency key has ended, and there was no room to keep its result. It is not begun anew; look"
+    " what it did, and call with another key if it is to be done again"
+)
 
 
 class _Call:
+    """A call whose key is known; without its invocation once the result is no longer kept."""
+
+    __slots__ = ("invocation", "size")
+
     def __init__(self, invocation: Invocation) -> None:
-        self.invocation = invocation
+        self.invocation: Invocation | None = invocation
         self.size = 0
 
 
@@ -46,7 +54,8 @@ class Repeats:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._calls: dict[Key, _Call] = {}
+        self._calls: dict[bytes, _Call] = {}
+        self._results: dict[bytes, _Call] = {}
         self._size = 0
 
     def __len__(self) -> int:
@@ -59,48 +68,46 @@ class Repeats:
 
         Raises:
             ActionCancelled: There was one, and it was given up.
-            InternalError: As many run as can be told apart.
+            InternalError: There was one, and its result could not be kept; or as many keys are known as may be.
         """
-        import json  # few clients send a key, and every client waits for what is imported at the start
-
-        whole = (principal, name, key, json.dumps(arguments, sort_keys=True, default=str))
+        whole = binding_of(principal, key, name, arguments)
         call = self._calls.get(whole)
         if call is None:
             if len(self._calls) >= MOST:
-                self._make_room()
-            call = self._calls[whole] = _Call(start())
-            call.invocation.then(lambda outcome: self._ended(whole, call, outcome))
-        elif _was_given_up(call.invocation.outcome):
+                message = f"{MOST} idempotency keys are in use, which is as many as may; try again in a minute"
+                raise InternalError(message, {"reason": "too_many_keyed_calls", "limit": MOST})
+            invocation = start()
+            call = self._calls[whole] = _Call(invocation)
+            invocation.then(lambda outcome: self._ended(whole, call, outcome))
+            return invocation
+        if call.invocation is None:
+            raise InternalError(LOST, {"reason": "result_not_kept"})
+        if was_given_up(call.invocation.outcome):
             raise ActionCancelled(GIVEN_UP)
         return call.invocation
 
-    def _make_room(self) -> None:
-        """Forget the oldest that has ended; one that runs and is forgotten could be begun a second time."""
-        for key, call in self._calls.items():
-            if call.invocation.outcome is not None:
-                return self._forget(key)
-        message = f"{MOST} calls with idempotency keys run, which is as many as may; try again later"
-        raise InternalError(message, {"reason": "too_many_keyed_calls", "limit": MOST})
-
-    def _ended(self, key: Key, call: _Call, outcome: Outcome) -> None:
-        if self._calls.get(key) is not call:
-            return
+    def _ended(self, key: bytes, call: _Call, outcome: Outcome) -> None:
         call.size = size_of(outcome)
         self._size += call.size
+        self._results[key] = call
         while self._size > ROOM:
-            self._forget(next(key for key, kept in self._calls.items() if kept.size))
+            self._drop_result(next(iter(self._results)))
         if self._home.is_open:
-            self._home.call_at(self._home.time() + GRACE, lambda: self._expire(key, call))
+            self._home.call_at(self._home.time() + GRACE, lambda: self._expire(key))
 
-    def _expire(self, key: Key, call: _Call) -> None:
-        if self._calls.get(key) is call:
-            self._forget(key)
+    def _drop_result(self, key: bytes) -> None:
+        call = self._results.pop(key)
+        call.invocation = None
+        self._size -= call.size
 
-    def _forget(self, key: Key) -> None:
-        self._size -= self._calls.pop(key).size
+    def _expire(self, key: bytes) -> None:
+        if key in self._results:
+            self._drop_result(key)
+        del self._calls[key]
 
 
-def _was_given_up(outcome: Outcome | None) -> bool:
+def was_given_up(outcome: Outcome | None) -> bool:
+    """Whether a call ended because nobody waited for it any more."""
     return isinstance(outcome, Failed) and isinstance(outcome.error, ActionCancelled)
 
 

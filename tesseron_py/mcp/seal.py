@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -35,11 +36,13 @@ class State:
 
     Attributes:
         call: Which parked call.
-        asked: The last question that had been put when it was given out.
+        asked: The number of the last question that had been put when it was given out.
+        expired: It was given out longer ago than a call may be parked. A call that is there all the same is not over.
     """
 
     call: bytes
     asked: int
+    expired: bool = False
 
 
 class Seal:
@@ -77,7 +80,7 @@ class Seal:
 
     def close(self, state: State, binding: bytes) -> str:
         """A new `requestState`, different each time."""
-        ends = int(self._clock() + self._lifetime)
+        ends = math.ceil(self._clock() + self._lifetime)
         body = _BODY.pack(_VERSION, self._first, state.call, state.asked, ends, secrets.token_bytes(8))
         return urlsafe_b64encode(body + _tag(self._keys[self._first], body, binding)).decode()
 
@@ -85,7 +88,7 @@ class Seal:
         """What a `requestState` says that belongs to `binding`.
 
         Raises:
-            ProtocolError: It is none of ours, was changed, belongs to another call, or has expired; -32602.
+            ProtocolError: It is none of ours, was changed, or belongs to another call; -32602.
         """
         sealed = _decoded(text)
         body, tag = sealed[: _BODY.size], sealed[_BODY.size :]
@@ -97,10 +100,7 @@ class Seal:
                 " another user, method, name or arguments, or another server; call again without it"
             )
             raise ProtocolError(INVALID_PARAMS, message)
-        if self._clock() >= ends:
-            message = f"The requestState has expired: it holds for {self._lifetime:g} s; call again without it"
-            raise ProtocolError(INVALID_PARAMS, message)
-        return State(call, asked)
+        return State(call, asked, expired=self._clock() >= ends)
 
 
 def binding_of(principal: str, method: str, name: str, arguments: Any) -> bytes:

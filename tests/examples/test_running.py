@@ -94,7 +94,10 @@ def test_a_job_in_a_container_dials_with_what_it_is_given(tmp_path: Path) -> Non
 def test_without_the_token_a_job_in_a_container_gets_nowhere(tmp_path: Path) -> None:
     with gateway(env={"TESSERON_TOKEN": "s3cret"}) as (url, _):
         origin = url.removesuffix("/mcp")
-        for token, says in (({}, "wants a token"), ({"TESSERON_TOKEN": "guess"}, "wants another token")):
+        for token, says in (
+            ({}, "give the token of one that is elsewhere"),
+            ({"TESSERON_TOKEN": "guess"}, "wants another token"),
+        ):
             env = {**environment(), "TESSERON_HOME": str(tmp_path / "container"), **token}
             with (
                 pytest.raises(AssertionError, match=f"ConnectionError: .*{says}"),

@@ -125,9 +125,14 @@ async def test_without_a_gateway_it_is_said_how_to_start_one() -> None:
 
 async def test_a_gateway_that_left_no_token_wants_one() -> None:
     async with served() as at:
-        with pytest.raises(ConnectionError, match=r"give token="):
+        with pytest.raises(ConnectionError, match=r"no gateway of yours .* give the token of one that is elsewhere"):
             async with shop().connect(at.url):
                 raise AssertionError("connected")
+
+
+async def test_the_address_that_agents_use_will_do() -> None:
+    async with served() as at, shop().connect(f"{at.url}/mcp", token=TOKEN) as host:
+        assert host.url == f"{at.url}/tesseron"
 
 
 async def test_a_wrong_token_is_an_error_at_once() -> None:

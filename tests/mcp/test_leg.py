@@ -12,7 +12,7 @@ from fixture_provider import CONFIRM, FixtureProvider, Running, show
 from modern_desk import ACCEPT, Asked, modern_desk
 
 from tesseron_py.errors import ElicitationNotAvailable, SamplingNotAvailable, TesseronError, TooManyPrompts
-from tesseron_py.invocation import Accept, Done, Form, Log, Progress, Roots, Sample, Unavailable, Url
+from tesseron_py.invocation import Accept, Decline, Done, Form, Log, Progress, Roots, Sample, Share, Unavailable, Url
 from tesseron_py.mcp.provider import ToolOutput
 from tesseron_py.mcp.repeats import IDEMPOTENCY_KEY
 
@@ -346,7 +346,7 @@ async def test_a_state_of_another_user_or_server_is_refused(provider: FixturePro
         assert len(provider.callers) == 1
 
 
-async def test_a_state_that_was_changed_or_has_expired_is_refused_and_the_call_waits(
+async def test_a_state_that_was_changed_is_refused_and_so_is_an_old_one_of_a_call_that_is_over(
     provider: FixtureProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with modern_desk(provider) as client:
@@ -356,13 +356,17 @@ async def test_a_state_that_was_changed_or_has_expired_is_refused_and_the_call_w
             state = asked.state[:place] + changed + asked.state[place + 1 :]
             error = await client.again(asked, {asked.key: ACCEPT}, state=state).error()
             assert error["code"] == -32602
-        with monkeypatch.context() as later:
-            later.setattr(client.modern._seal, "_clock", lambda: time() + client.limits.parked_for)
-            error = await client.answer(asked, approve=True).error()
-            assert (error["code"], "has expired" in error["message"]) == (-32602, True)
         assert "effects" not in provider.ended
         assert (await client.answer(asked, approve=True).value())["reply"] == "Accept"
-        assert (provider.ended["effects"], len(provider.callers)) == (1, 1)
+        gone = await client.ask("effect")
+        [call] = client.modern.parked
+        call.invocation.cancel()
+        # As long as the result is kept, it is there for a state of any age; calling again would do everything twice.
+        monkeypatch.setattr(client.modern._seal, "_clock", lambda: time() + client.limits.parked_for + 1)
+        assert (await client.answer(asked, approve=True).value())["reply"] == "Accept"
+        assert (provider.ended["effects"], len(provider.callers)) == (1, 2)
+        error = await client.answer(gone, approve=True).error()
+        assert (error["code"], "has expired" in error["message"]) == (-32602, True)
 
 
 async def test_a_state_on_a_method_that_never_asks_is_ignored(provider: FixtureProvider) -> None:
@@ -647,7 +651,9 @@ async def test_a_question_that_is_too_large_is_not_sent(provider: FixtureProvide
         assert "the question cannot be sent" in value["reason"]
 
 
-async def test_of_questions_too_large_together_the_largest_is_given_up(provider: FixtureProvider) -> None:
+async def test_questions_too_large_together_are_asked_one_after_the_other_and_one_too_large_alone_is_given_up(
+    provider: FixtureProvider,
+) -> None:
     async def sizes(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
         replies = {}
 
@@ -663,9 +669,11 @@ async def test_of_questions_too_large_together_the_largest_is_given_up(provider:
     async with modern_desk(provider) as client:
         asked = await client.ask("sizes", outlet={"room": 2500})
         assert {len(request["params"]["message"]) for request in asked.requests.values()} == {100, 200}
-        assert await client.answer(asked, approve=True).value() == {
-            "100": "Accept", "200": "Accept", "1500": "Unavailable", "3000": "Unavailable",
-        }  # fmt: skip
+        yes = {"action": "accept", "content": {"approve": True}}
+        asked = await client.again(asked, dict.fromkeys(asked.requests, yes), outlet={"room": 2500}).asked()
+        assert {len(request["params"]["message"]) for request in asked.requests.values()} == {1500}
+        last = client.again(asked, dict.fromkeys(asked.requests, yes), outlet={"room": 2500})
+        assert await last.value() == {"100": "Accept", "200": "Accept", "1500": "Accept", "3000": "Unavailable"}
 
 
 async def test_a_question_that_cannot_be_encoded_is_not_sent(provider: FixtureProvider) -> None:
@@ -871,3 +879,59 @@ async def test_what_an_app_in_another_process_asks_at_once_goes_out_together(
             "Question 1",
             "Question 2",
         ]
+
+
+# Several readers of one call ------------------------------------------------------------------------------------------
+
+
+def shared_by(shares: list[Share]) -> Any:
+    """A handler whose call somebody else watches, too, as a client of the older era may."""
+
+    async def handler(provider: FixtureProvider, running: Running, arguments: Mapping[str, Any]) -> Any:
+        shares.append(running.invocation.join())
+        return show(await running.confirm())
+
+    return handler
+
+
+async def test_a_leg_that_finds_no_place_leaves_the_call_to_who_watches_it(provider: FixtureProvider) -> None:
+    shares: list[Share] = []
+    provider.handlers["shared"] = shared_by(shares)
+    async with modern_desk(provider, parked=1) as client:
+        await client.ask("confirm")
+        assert "as many as may" in await client.calling("shared").failure()
+        [share] = shares
+        assert share.invocation.outcome is None
+        share.invocation.answer(share.invocation.view().open[0].id, Decline())
+        with anyio.fail_after(5):
+            await provider.event("ended shared").wait()
+        assert provider.ended["shared"] == "done"
+
+
+async def test_a_reader_who_leaves_takes_nothing_from_a_person_who_is_asked(provider: FixtureProvider) -> None:
+    shares: list[Share] = []
+    provider.handlers["shared"] = shared_by(shares)
+    async with modern_desk(provider) as client:
+        asked = await client.ask("shared")
+        shares[0].give_up("The client dropped the connection of the call")
+        assert (await client.answer(asked, approve=True).value())["reply"] == "Accept"
+
+
+async def test_where_somebody_watches_a_parked_call_a_late_answer_is_the_persons(provider: FixtureProvider) -> None:
+    shares: list[Share] = []
+    late = FixtureProvider(deadline=0.05)
+    late.handlers["shared"] = shared_by(shares)
+    async with modern_desk(late, parked_for=0.05) as client:
+        await client.ask("shared")
+        with anyio.fail_after(5):
+            await late.event("ended shared").wait()
+        assert late.ended["shared"] == "done"  # and not cancelled
+
+
+async def test_arguments_that_are_none_are_not_the_same_as_no_arguments(provider: FixtureProvider) -> None:
+    async with modern_desk(provider) as client:
+        asked = await client.ask("effect")
+        for arguments in ([], 0, "", False):
+            params = {**asked.next({asked.key: ACCEPT}), "arguments": arguments}
+            assert (await client.send("tools/call", params).error())["code"] == -32602
+        assert "effects" not in provider.ended

@@ -601,3 +601,54 @@ async def test_closing_does_not_wait_for_a_client_that_reads_nothing(provider: F
     ):
         with anyio.fail_after(2):
             await endpoint.aclose()
+
+
+async def test_what_is_told_before_a_question_comes_before_it() -> None:
+    app = Tesseron("shop")
+
+    @app.action
+    async def count(ctx: Context) -> bool:
+        await ctx.progress(50, "counting")
+        return await ctx.confirm("Count?")
+
+    async with serving(app.asgi()) as url, httpx.AsyncClient(base_url=url, timeout=20) as http:
+        for _ in range(5):
+            async with ModernWeb(http).stream("tools/call", {"name": "count"}, token="t") as stream:
+                assert (await stream.next("notifications/progress"))["params"]["progress"] == 50
+                assert (await stream.next())["result"]["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize(
+    ("declared", "needed"),
+    [
+        ({"elicitation": {}}, {"elicitation": {"url": {}}}),
+        ({"elicitation": {"form": {}}}, {"elicitation": {"url": {}}}),
+        ({}, {"elicitation": {"url": {}}}),
+    ],
+)
+async def test_who_cannot_be_sent_to_a_page_hears_which_capability_that_takes(declared: Any, needed: Any) -> None:
+    app = Tesseron("shop")
+
+    @app.action
+    async def login(ctx: Context) -> str:
+        return repr(await ctx.ask_url("Log in", "https://example.com/login"))
+
+    async with serving(app.asgi()) as url, httpx.AsyncClient(base_url=url, timeout=20) as http:
+        status, error = await ModernWeb(http).refused("tools/call", {"name": "login"}, capabilities=declared)
+        assert (status, error["code"], error["data"]) == (400, -32021, {"requiredCapabilities": needed})
+
+
+async def test_a_key_is_not_spent_on_a_call_that_was_not_begun() -> None:
+    app = Tesseron("shop")
+
+    @app.action("pay").annotate(requires_elicitation=True).handler
+    async def pay(ctx: Context) -> bool:
+        return await ctx.confirm("Pay?")
+
+    async with serving(app.asgi()) as url, httpx.AsyncClient(base_url=url, timeout=20) as http:
+        client = ModernWeb(http)
+        call = {"name": "pay", "_meta": {"tesseron-py/idempotencyKey": "k-1"}}
+        status, error = await client.refused("tools/call", call, capabilities={})
+        assert (status, error["code"]) == (400, -32021)
+        asked = await client.request("tools/call", call)
+        assert asked["resultType"] == "input_required"

@@ -87,17 +87,17 @@ async def test_results_are_kept_for_a_time_in_number_and_in_size(home: Home, mon
     repeats, start = Repeats(home), Calls(home)
     for number in range(3):
         repeats.join("local", "pay", {}, str(number), start)
-    # What runs is never forgotten, since it could be begun a second time.
-    with pytest.raises(InternalError, match="try again later"):
-        repeats.join("local", "pay", {}, "3", start)
+    # None is forgotten before its time, since it could be begun a second time.
     start.made[1].finish(Done(ToolOutput("x" * 60)))
-    repeats.join("local", "pay", {}, "3", start)
-    assert (len(repeats), len(start.made)) == (3, 4)
+    with pytest.raises(InternalError, match="try again in a minute"):
+        repeats.join("local", "pay", {}, "3", start)
+    assert repeats.join("local", "pay", {}, "1", start) is start.made[1]
+    start.made[0].finish(Done(ToolOutput("x" * 60)))
+    start.made[2].finish(Done(ToolOutput(object())))
+    with pytest.raises(InternalError, match="no room to keep its result"):
+        repeats.join("local", "pay", {}, "1", start)
     assert repeats.join("local", "pay", {}, "0", start) is start.made[0]
-    for call in start.made:
-        call.finish(Done(ToolOutput("x" * 60)))
-    assert len(repeats) == 1
-    repeats.join("local", "pay", {}, "odd", start).finish(Done(ToolOutput(object())))
+    assert len(start.made) == 3
     with anyio.fail_after(5):
         while len(repeats):  # noqa: ASYNC110  # a timer of the home ends it
             await anyio.sleep(0.005)
