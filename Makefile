@@ -26,7 +26,7 @@ demo: $(VENV)/.ready
 
 test: venv
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage run -m pytest --numprocesses 3 --dist loadfile
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=95
 

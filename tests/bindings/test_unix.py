@@ -10,7 +10,8 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,13 @@ from .suite import LIMIT, Binding, BindingSuite, Connect, Flooder, drain, guard,
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="there are no Unix sockets here")
 
 LOGGER = "tesseron_py.bindings.unix"
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one: the path of a socket may have about a hundred bytes."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="t-") as directory:
+        yield Path(directory)
 
 
 # The suite of all bindings

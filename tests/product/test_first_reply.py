@@ -26,6 +26,12 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
 @dataclass
 class Import:
     """The import of the slow app.
@@ -63,7 +69,8 @@ def slow(tmp_path: Path) -> Iterator[Import]:
 
 def test_initialize_is_answered_before_the_app_is_imported(slow: Import) -> None:
     with Pipe(SLOW, slow.env) as pipe:
-        assert pipe.response(pipe.start("server/discover"))["error"]["code"] == -32601
+        assert pipe.response(pipe.start("server/discover"))["error"]["code"] == -32602
+        assert "serverInfo" in str(pipe.response(pipe.start("server/discover", {"_meta": MODERN}))["result"])
         assert pipe.response(pipe.start("initialize", INITIALIZE))["result"]["protocolVersion"] == "2025-11-25"
         assert pipe.response(pipe.start("ping"))["result"] == {}
         assert not slow.began.exists()
@@ -81,10 +88,15 @@ def test_a_signal_ends_a_server_that_imports_its_app(slow: Import, how: signal.S
         assert pipe.server.end(how) < SOON
 
 
+def finish_when_begun(slow: Import) -> None:
+    slow.wait()
+    slow.finish()
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_the_official_client_waits_for_the_app_only_when_it_needs_it(slow: Import, mode: str) -> None:
     with anyio.fail_after(PATIENCE):
-        async with official(mcp_command(SLOW), mode=mode, env=slow.env) as client:
-            await anyio.to_thread.run_sync(slow.wait)
-            slow.finish()
-            assert (await client.call("ready")).text == "ready"
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, finish_when_begun, slow)
+            async with official(mcp_command(SLOW), mode=mode, env=slow.env) as client:
+                assert (await client.call("ready")).text == "ready"
