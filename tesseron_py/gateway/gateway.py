@@ -251,10 +251,16 @@ class Gateway(AppProvider):
             if self._surface == "meta":
                 raise UnknownTool(f"There is no tool {name!r}; call {meta.INVOKE}")
             return super().call_tool(name, arguments, caller)
-        except UnknownTool:
+        except UnknownTool as unknown:
             for app_id in self._known_apps(caller.client):
                 if name.startswith(f"{app_id}__") and app_id not in self.apps_of(caller.client):
                     return self._failed(self._not_claimed(app_id, caller.client))
+            waiting = [repr(entry["app_name"]) for entry in self._waiting(caller.client)] if "__" in name else []
+            if waiting:  # what tools they have is not known before they are claimed
+                raise UnknownTool(
+                    f"{unknown.args[0]}. Not claimed yet: {', '.join(waiting)}; ask the person for the claim code that"
+                    f" is shown there, and call {meta.CLAIM}"
+                ) from None
             raise
 
     def _call_own(self, name: str, arguments: Mapping[str, Any], caller: Caller) -> Invocation:

@@ -270,7 +270,10 @@ def error_of(what: str, problem: BaseException, *, masked: bool) -> TesseronErro
         logger.error("%s failed (reference %s)", what, reference, exc_info=problem)
         return ActionError(f"It failed; the app's log has the details under reference {reference}")
     logger.error("%s failed", what, exc_info=problem)
-    return ActionError(_text(problem) or type(problem).__name__)
+    text = _text(problem)
+    if isinstance(problem, KeyError) and text:
+        text = f"KeyError: {text}"  # whose text is the key alone
+    return ActionError(text or type(problem).__name__)
 
 
 def unencodable(what: str, problem: ValueError, *, masked: bool) -> TesseronError:

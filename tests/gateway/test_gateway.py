@@ -451,6 +451,10 @@ async def test_who_waits_is_told_with_its_age_and_forgotten_when_it_is_bound_or_
         client.changes.clear()
         await until(lambda: ToolsChanged() in client.changes)
         assert [entry["app_name"] for entry in await output(gateway, client, PENDING)] == ["The shop", "s_M"]
+        with pytest.raises(UnknownTool, match=r"Not claimed yet: 'The shop', 's_M'; ask the person for the claim code"):
+            gateway.call_tool("depot__count", {}, client.caller())
+        with pytest.raises(UnknownTool, match=r"^There is no tool 'count'$"):
+            gateway.call_tool("count", {}, client.caller())
         got, message = await failure(gateway, client, CLAIM, code="AB3X-7K")
         assert (got, "No app on this machine" in message) == (-32009, True)
 
