@@ -92,7 +92,7 @@ class _ParkedReply(_Reply[T]):
         self, job: _Job[Any], pause: Callable[[], None] | None = None, resume: Callable[[], None] | None = None
     ) -> None:
         super().__init__()
-        self.job = job
+        self.job: _Job[Any] = job
         self._pause = pause
         self._resume = resume
         self._paused = False
@@ -132,18 +132,18 @@ class _Job(Generic[T]):
         self._fn = fn
         self._context = contextvars.copy_context()
         _forget_library(self._context)
-        self.call_loop = loop_caller()
+        self.call_loop: Callable[[Callable[[], None]], None] = loop_caller()
         self._loop_thread = threading.get_ident()
         self._thread: int | None = None
         self._lock = threading.Lock()
         self._requests: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], _Reply[Any]]] = deque()
         self._waiting: set[_Reply[Any]] = set()
         self._wakes = anyio.Event()
-        self.abandoned = False
+        self.abandoned: bool = False
         """The call was given up; whatever the thread still asks is refused."""
-        self.started = False
+        self.started: bool = False
         """It was the function's turn; one whose call was given up before does not run."""
-        self.finished = False
+        self.finished: bool = False
         """The function has returned."""
         self.counted = False
         """It is one of the pool's abandoned ones; changed under the pool's lock."""
