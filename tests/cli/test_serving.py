@@ -101,7 +101,7 @@ def ended(process: subprocess.Popen[str], given: str = "") -> tuple[int, str, st
         (["run", "shop_app:app", "--connect", "--port", "7"], 2, "--port is for an app that listens"),
         (["run", "shop_app:app", "--token", "x"], 2, "--token goes with --connect"),
         (["run", "shop_app:app", "--connect"], 1, "start one: tesseron-py gateway --http"),
-        (["run", "shop_app:app", "--connect", "http://127.0.0.1:1"], 1, "give token="),
+        (["run", "shop_app:app", "--connect", "http://127.0.0.1:1"], 1, "no gateway of yours"),
         (["run", "shop_app:app", "--connect", "http://127.0.0.1:1", "--token", "x"], 1, "is the gateway running?"),
         (["run", "shop_app:app", "--connect", "http://127.0.0.1:1", "--token", "x y"], 1, "visible ASCII"),
         (["gateway", "--http", "localhost"], 2, "is no address"),

@@ -650,7 +650,7 @@ async def test_the_error_of_a_handler_is_its_own_although_it_forgot_a_question()
         finally:
             forgotten.close()
 
-    assert (await called(handler))["error"]["message"] == "'x'"
+    assert (await called(handler))["error"]["message"] == "KeyError: 'x'"
 
 
 def test_a_refusal_is_false_in_a_condition() -> None:

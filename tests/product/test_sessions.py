@@ -66,7 +66,8 @@ async def test_field_50_clients_of_one_server_differ_in_what_they_can(url: str) 
             pages.person.will({"action": "accept"})
             assert (await pages.call("visit")).text == "Accepted()"
             refused = await earlier.call("visit")
-            assert (refused.is_error, refused.structured) == (True, {"code": -32007})
+            needed = {"requiredCapabilities": {"elicitation": {"url": {}}}}
+            assert (refused.is_error, refused.structured) == (True, {"code": -32007, "data": needed})
 
 
 def test_field_50_an_answer_counts_in_its_own_session_alone(url: str) -> None:
