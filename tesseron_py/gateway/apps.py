@@ -488,6 +488,7 @@ class ConnectedApp:
 
         question = call.invocation.ask(body, on_reply=replied, key=key)
         call.questions[asked_as] = (question.id, request)
+        request.params = None  # it may wait for long, and is only to be answered
         call.asked()
 
     def _answer(self, request: Request, result: Any) -> None:

@@ -380,6 +380,7 @@ class Session:
             agent=AgentInfo.from_wire(caller.get("agent")) if isinstance(caller, dict) else None,
             capabilities=Capabilities.from_wire(caller.get("capabilities")) if isinstance(caller, dict) else None,
         )
+        request.params = None  # the call has what it needs of them, and may wait for long
         self._calls[id] = call
         self._handlers.add(call)
         call.task = self.home.start(self._run, call, name=name)
