@@ -48,7 +48,6 @@ RESOURCES_CHANGED: Final = "notifications/resources/list_changed"
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-PROMPTS_CHANGED: Final = "notifications/prompts/list_changed"
 
 VERSION_META: Final = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_META: Final = "io.modelcontextprotocol/clientCapabilities"
