@@ -396,7 +396,8 @@ class ModernServer:
             self._tools = None
 
     def _finished(self, conversation: Exchange | Listening) -> None:
-        self._running.pop(conversation, None)  # type: ignore[arg-type]  # none but its own tell it so
+        if isinstance(conversation, Leg | Listening):
+            self._running.pop(conversation, None)
         if isinstance(conversation, Listening):
             self._listening -= 1
 

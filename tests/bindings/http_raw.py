@@ -187,5 +187,5 @@ def error_of(response: httpx.Response) -> str:
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait for what nothing tells of."""
-    while not condition():  # noqa: ASYNC110 there is no event to wait for
+    while not condition():  # noqa: ASYNC110  # there is no event to wait for
         await anyio.sleep(0.005)

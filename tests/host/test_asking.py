@@ -592,11 +592,11 @@ async def called(handler: Handler) -> dict[str, Any]:
 
 async def test_a_forgotten_question_fails_the_call_and_says_which_line_it_is() -> None:
     async def bare(ctx: Context) -> Any:
-        ctx.confirm("Send?")  # type: ignore[unused-coroutine]
+        ctx.confirm("Send?")  # type: ignore[unused-coroutine]  # forgetting it is what is tested
         return "SENT"
 
     async def from_below(ctx: Context) -> Any:
-        confirm("Send?")  # type: ignore[unused-coroutine]
+        confirm("Send?")  # type: ignore[unused-coroutine]  # forgetting it is what is tested
         return "SENT"
 
     async def compared_by_identity(ctx: Context) -> Any:
@@ -621,10 +621,10 @@ async def test_a_forgotten_question_fails_the_call_and_says_which_line_it_is() -
 
 async def test_a_question_equals_nothing_and_is_no_text() -> None:
     async def equal(ctx: Context) -> Any:
-        return ctx.confirm("Send?") == True  # noqa: E712
+        return ctx.confirm("Send?") == True  # noqa: E712  # an author's mistake is what is tested
 
     async def unequal(ctx: Context) -> Any:
-        return "SENT" if ctx.confirm("Send?") != False else "no"  # noqa: E712
+        return "SENT" if ctx.confirm("Send?") != False else "no"  # noqa: E712  # an author's mistake is what is tested
 
     async def matched(ctx: Context) -> Any:
         match ctx.confirm("Send?"):

@@ -992,9 +992,9 @@ async def test_whatever_an_action_raises_or_returns_is_answered_once() -> None:
     outputs: dict[str, Any] = {"keys": {("a", "\ud800"): 1}, "breaks": ["\ud800", breaks()], "object": object()}
     errors = {
         "wordless": Wordless(),
-        "number": ActionError(5),  # type: ignore[arg-type]
+        "number": ActionError(5),  # type: ignore[arg-type]  # a message that is no text is what is tested
         "data": ActionError("why", {("a", "\ud800"): 1}),
-        "wordless_message": ActionError(Wordless()),  # type: ignore[arg-type]
+        "wordless_message": ActionError(Wordless()),  # type: ignore[arg-type]  # a message that is no text is what is tested
     }
 
     @app.action

@@ -210,7 +210,10 @@ async def test_a_gateway_that_turns_the_app_away_later_is_tried_again(caplog: py
     app = shop()
     async with served() as at:
         tokens = [TOKEN, "wrong", "wrong"]
-        find = lambda: (at.url, tokens.pop(0) if tokens else TOKEN)  # noqa: E731
+
+        def find() -> tuple[str, str]:
+            return at.url, tokens.pop(0) if tokens else TOKEN
+
         async with Host(app, dialling_source(find, limit=app.limits.frame), announce=False) as host:
             await at.claim(FakeClient(at.gateway), host.claim_code)
             at.gateway.apps[0].close()

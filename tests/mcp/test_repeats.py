@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -106,7 +106,10 @@ async def test_results_are_kept_for_a_time_in_number_and_in_size(home: Home, mon
 async def test_a_client_that_repeats_a_call_gets_the_first_ones_result() -> None:
     provider = FixtureProvider()
     async with desk(provider) as client:
-        meta: Callable[[Any], dict[str, Any]] = lambda key: {"_meta": {IDEMPOTENCY_KEY: key}}  # noqa: E731
+
+        def meta(key: Any) -> dict[str, Any]:
+            return {"_meta": {IDEMPOTENCY_KEY: key}}
+
         first = await client.request("tools/call", {"name": "grow", "arguments": {}, **meta("k-1")})
         again = await client.request("tools/call", {"name": "grow", "arguments": {}, **meta("k-1")})
         assert value_of(first) == value_of(again)
