@@ -76,6 +76,11 @@ class Leg(Exchange):
         self._parked = parked
         self._seal = seal
         self._weighed = False
+        self._stale: ProtocolError | None = None
+
+    def only_for_its_result(self, otherwise: ProtocolError) -> None:
+        """Its state is too old for questions: it gets the call's result, or `otherwise` where the call asks again."""
+        self._stale = otherwise
 
     def overlook(self, invocation: Invocation) -> None:
         """What the call has told until now was told to nobody, and is not told to this leg either."""
@@ -111,6 +116,9 @@ class Leg(Exchange):
         pending, share = self._pending, self._share
         if not view.open or view.outcome is not None or self._cancelled or pending is None or share is None:
             return False
+        if self._stale is not None:
+            share.leave()
+            raise self._stale
         asked = self._asked(pending, view.open, share)
         if len(asked) < len(view.open):
             if asked:  # most handlers give up when one question cannot be put, and then nobody need be asked the rest

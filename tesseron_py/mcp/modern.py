@@ -326,16 +326,20 @@ class ModernServer:
             raise ProtocolError(INVALID_PARAMS, f'"{wrong}" is no string')
         opened = self._seal.open(state, self._binding(method, exchange.params))
         call = self.parked.find(opened.call)
-        # An old state answers nothing; but where there is nothing to answer, calling again would do it a second time.
-        if opened.expired and (call is None or call.invocation.view().open or was_given_up(call.invocation.outcome)):
+        assert isinstance(exchange, Leg)
+        if opened.expired:
             message = f"The requestState has expired: it holds for {self._limits.parked_for:g} s; call again without it"
-            raise ProtocolError(INVALID_PARAMS, message)
+            problem = ProtocolError(INVALID_PARAMS, message)
+            # It answers nothing; but where there is nothing to answer, calling again would do it a second time.
+            if call is None or call.invocation.view().open or was_given_up(call.invocation.outcome):
+                raise problem
+            exchange.only_for_its_result(problem)
         if call is None:
             return lost_result(method, GONE, structured=self._is_structured(exchange))
-        assert isinstance(exchange, Leg)
         exchange.overlook(call.invocation)
-        call.invocation.go_on(exchange.caller)
-        call.answer(responses or {}, opened.asked)
+        if not opened.expired:
+            call.invocation.go_on(exchange.caller)
+            call.answer(responses or {}, opened.asked)
         return call.pending
 
     def _is_structured(self, exchange: Exchange) -> bool:

@@ -369,6 +369,24 @@ async def test_a_state_that_was_changed_is_refused_and_so_is_an_old_one_of_a_cal
         assert (error["code"], "has expired" in error["message"]) == (-32602, True)
 
 
+async def test_an_old_state_waits_for_the_result_of_a_running_call_and_gets_none_of_its_questions(
+    provider: FixtureProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with modern_desk(provider) as client:
+        asked = await client.ask("twice")
+        first = client.answer(asked, approve=True)
+        await provider.event("between").wait()
+        monkeypatch.setattr(client.modern._seal, "_clock", lambda: time() + client.limits.parked_for + 1)
+        late = client.answer(asked, approve=True)
+        provider.event("go").set()
+        error = await late.error()
+        assert (error["code"], "has expired" in error["message"]) == (-32602, True)
+        monkeypatch.undo()
+        second = await first.asked()
+        assert [reply["reply"] for reply in await client.answer(second, approve=True).value()] == ["Accept", "Accept"]
+        assert len(provider.callers) == 1
+
+
 async def test_a_state_on_a_method_that_never_asks_is_ignored(provider: FixtureProvider) -> None:
     async with modern_desk(provider) as client:
         assert (await client.send("tools/list", {"requestState": "x", "inputResponses": 5}).result())["tools"]
