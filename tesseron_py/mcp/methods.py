@@ -89,7 +89,7 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
     try:
         if key is None:
             return Pending(start(), conclude)
-        return Pending(session.repeats.join(caller.client.principal, name, arguments, key, start), conclude)
+        return Pending(session.repeats.join(caller, name, arguments, key, start), conclude)
     except UnknownTool as error:
         raise ProtocolError(INVALID_PARAMS, _reason(error) or f"Unknown tool: {name}") from error
     except TesseronError as error:

@@ -14,6 +14,7 @@ from ..errors import ActionCancelled, InternalError
 from ..home import Home
 from ..invocation import Done, Failed, Invocation, Outcome
 from ..jsontext import encode
+from .provider import Caller
 from .seal import binding_of
 
 IDEMPOTENCY_KEY: Final = "tesseron-py/idempotencyKey"
@@ -62,15 +63,15 @@ class Repeats:
         return len(self._calls)
 
     def join(
-        self, principal: str, name: str, arguments: Mapping[str, Any], key: str, start: Callable[[], Invocation]
+        self, caller: Caller, name: str, arguments: Mapping[str, Any], key: str, start: Callable[[], Invocation]
     ) -> Invocation:
-        """The call of this key, tool and arguments; `start` begins it where there is none.
+        """The call of this principal's key, tool and arguments, which goes on for `caller`; `start` begins a new one.
 
         Raises:
             ActionCancelled: There was one, and it was given up.
             InternalError: There was one, and its result could not be kept; or as many keys are known as may be.
         """
-        whole = binding_of(principal, key, name, arguments)
+        whole = binding_of(caller.client.principal, key, name, arguments)
         call = self._calls.get(whole)
         if call is None:
             if len(self._calls) >= MOST:
@@ -84,6 +85,7 @@ class Repeats:
             raise InternalError(LOST, {"reason": "result_not_kept"})
         if was_given_up(call.invocation.outcome):
             raise ActionCancelled(GIVEN_UP)
+        call.invocation.go_on(caller)
         return call.invocation
 
     def _ended(self, key: bytes, call: _Call, outcome: Outcome) -> None:

@@ -61,7 +61,10 @@ class Running:
         self.name = name
         self.caller = caller
         self.scope = anyio.CancelScope()
-        self.invocation = Invocation(provider.home, on_cancel=self.scope.cancel, deadline=provider.deadline)
+        self.gone_on: list[Caller] = []
+        self.invocation = Invocation(
+            provider.home, on_cancel=self.scope.cancel, deadline=provider.deadline, on_caller=self.gone_on.append
+        )
 
     async def ask(self, body: Body, key: str | None = None) -> Reply:
         replies: list[Reply] = []

@@ -439,6 +439,16 @@ async def test_a_repeated_first_leg_with_a_key_joins_the_call(provider: FixtureP
         assert (provider.ended["effects"], len(provider.callers)) == (1, 1)
 
 
+async def test_a_repeated_first_leg_says_anew_what_its_client_can_do(provider: FixtureProvider) -> None:
+    async with modern_desk(provider) as client:
+        key = {IDEMPOTENCY_KEY: "k-1"}
+        await client.ask("effect", **key)
+        assert provider.running["effect"].gone_on == []
+        await client.ask("effect", capabilities={"elicitation": {}, "sampling": {}}, **key)
+        [caller] = provider.running["effect"].gone_on
+        assert (caller.capabilities.form, caller.capabilities.sampling) == (True, True)
+
+
 # What this request declared ----------------------------------------------------------------------------------------
 
 FORMS = {"elicitation": {}}

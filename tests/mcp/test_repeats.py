@@ -14,7 +14,7 @@ from tesseron_py.errors import ActionCancelled, ActionError, InternalError
 from tesseron_py.home import Home
 from tesseron_py.invocation import Done, Failed, Invocation
 from tesseron_py.mcp import repeats as module
-from tesseron_py.mcp.provider import ToolOutput
+from tesseron_py.mcp.provider import Caller, Client, ClientCapabilities, ToolOutput
 from tesseron_py.mcp.repeats import IDEMPOTENCY_KEY, Repeats
 
 
@@ -36,13 +36,17 @@ class Calls:
         return self.made[-1]
 
 
+def caller(principal: str) -> Caller:
+    return Caller(Client(principal, "a client", "1", "modern", lambda change: None), ClientCapabilities())
+
+
 async def test_a_repeated_call_joins_the_first_while_it_runs_and_after(home: Home) -> None:
     repeats, start = Repeats(home), Calls(home)
-    one = repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start)
-    two = repeats.join("local", "pay", {"b": 2, "a": 1}, "k", start)
+    one = repeats.join(caller("local"), "pay", {"a": 1, "b": 2}, "k", start)
+    two = repeats.join(caller("local"), "pay", {"b": 2, "a": 1}, "k", start)
     assert one is two
     one.finish(Done(ToolOutput("paid")))
-    assert repeats.join("local", "pay", {"a": 1, "b": 2}, "k", start).outcome == Done(ToolOutput("paid"))
+    assert repeats.join(caller("local"), "pay", {"a": 1, "b": 2}, "k", start).outcome == Done(ToolOutput("paid"))
     assert len(start.made) == 1
 
 
@@ -52,15 +56,15 @@ async def test_a_repeated_call_joins_the_first_while_it_runs_and_after(home: Hom
 )  # fmt: skip
 async def test_whatever_differs_is_another_call(home: Home, other: Any) -> None:
     repeats, start = Repeats(home), Calls(home)
-    repeats.join("local", "pay", {"a": 1}, "k", start)
-    repeats.join(*other, start)
+    repeats.join(caller("local"), "pay", {"a": 1}, "k", start)
+    repeats.join(caller(other[0]), *other[1:], start)
     assert len(start.made) == 2
 
 
 async def test_a_call_is_given_up_with_its_last_reader_and_is_not_begun_anew(home: Home) -> None:
     repeats, start = Repeats(home), Calls(home)
-    one = repeats.join("local", "pay", {}, "k", start).join()
-    two = repeats.join("local", "pay", {}, "k", start).join()
+    one = repeats.join(caller("local"), "pay", {}, "k", start).join()
+    two = repeats.join(caller("local"), "pay", {}, "k", start).join()
     one.give_up("gone")
     one.give_up("gone")
     assert one.invocation.outcome is None
@@ -68,15 +72,15 @@ async def test_a_call_is_given_up_with_its_last_reader_and_is_not_begun_anew(hom
     assert isinstance(one.invocation.outcome, Failed)
     # It may have had its effect before it was given up, and whoever repeats it is not there to have it twice.
     with pytest.raises(ActionCancelled, match="call with another key"):
-        repeats.join("local", "pay", {}, "k", start)
+        repeats.join(caller("local"), "pay", {}, "k", start)
     assert len(start.made) == 1
-    assert repeats.join("local", "pay", {}, "another", start) is not one.invocation
+    assert repeats.join(caller("local"), "pay", {}, "another", start) is not one.invocation
 
 
 async def test_an_error_is_a_result_and_is_kept(home: Home) -> None:
     repeats, start = Repeats(home), Calls(home)
-    repeats.join("local", "pay", {}, "k", start).finish(Failed(ActionError("no money")))
-    assert repeats.join("local", "pay", {}, "k", start).outcome is not None
+    repeats.join(caller("local"), "pay", {}, "k", start).finish(Failed(ActionError("no money")))
+    assert repeats.join(caller("local"), "pay", {}, "k", start).outcome is not None
     assert len(start.made) == 1
 
 
@@ -86,17 +90,17 @@ async def test_results_are_kept_for_a_time_in_number_and_in_size(home: Home, mon
     monkeypatch.setattr(module, "GRACE", 0.01)
     repeats, start = Repeats(home), Calls(home)
     for number in range(3):
-        repeats.join("local", "pay", {}, str(number), start)
+        repeats.join(caller("local"), "pay", {}, str(number), start)
     # None is forgotten before its time, since it could be begun a second time.
     start.made[1].finish(Done(ToolOutput("x" * 60)))
     with pytest.raises(InternalError, match="try again in a minute"):
-        repeats.join("local", "pay", {}, "3", start)
-    assert repeats.join("local", "pay", {}, "1", start) is start.made[1]
+        repeats.join(caller("local"), "pay", {}, "3", start)
+    assert repeats.join(caller("local"), "pay", {}, "1", start) is start.made[1]
     start.made[0].finish(Done(ToolOutput("x" * 60)))
     start.made[2].finish(Done(ToolOutput(object())))
     with pytest.raises(InternalError, match="no room to keep its result"):
-        repeats.join("local", "pay", {}, "1", start)
-    assert repeats.join("local", "pay", {}, "0", start) is start.made[0]
+        repeats.join(caller("local"), "pay", {}, "1", start)
+    assert repeats.join(caller("local"), "pay", {}, "0", start) is start.made[0]
     assert len(start.made) == 3
     with anyio.fail_after(5):
         while len(repeats):  # noqa: ASYNC110  # a timer of the home ends it
