@@ -28,10 +28,11 @@ from ..mcp.client import (
     TransportEnded,
     value_of,
 )
+from ..mcp.messages import INVALID_PARAMS
 from ..plain import plain, plain_json
 from .failure import Failure
 from .lines import Lines
-from .script import Call, Directive, List, Queue, Read, Wait, parse
+from .script import CLAIM_TOOL, Call, Directive, List, Queue, Read, Wait, parse
 
 _Queued: TypeAlias = Accept | Decline | Cancel
 
@@ -74,6 +75,10 @@ class QueuedAnswers:
 
     def __init__(self) -> None:
         self._queue: deque[_Queued] = deque()
+
+    def __len__(self) -> int:
+        """How many are queued."""
+        return len(self._queue)
 
     def put(self, answer: _Queued) -> None:
         """Queue `answer`."""
@@ -158,6 +163,9 @@ class _Player:
             number += 1
             if (directive := parse(line, number)) is not None and not await self._do(directive):
                 failed = True
+        if self._answers is not None and (left := len(self._answers)):
+            were = "answer was" if left == 1 else "answers were"
+            print(f"note: {left} queued {were} not used", file=sys.stderr, flush=True)
         return 1 if failed else 0
 
     async def _do(self, directive: Directive) -> bool:
@@ -188,7 +196,10 @@ class _Player:
                 mend = " (--elicit offers elicitation)"
             _complain(what, f"{error}{mend}", error.code)
         except McpError as error:
-            _complain(what, str(error), error.code, error.data)
+            mend = ""
+            if isinstance(directive, Call) and directive.tool == CLAIM_TOOL and error.code == INVALID_PARAMS:
+                mend = " (this server is no gateway, so there is nothing to claim: leave the line out)"
+            _complain(what, f"{error}{mend}", error.code, error.data)
         except (ClientError, ValueError) as error:
             _complain(what, str(error))
         else:

@@ -207,6 +207,12 @@ def test_answers_that_nobody_asks_for_are_noted() -> None:
     assert (values(done), done.returncode) == ([[]], 0)
 
 
+def test_answers_that_are_left_over_are_noted() -> None:
+    done = agent("elicit-accept {}\nelicit-decline\n@x\n", *raw(), "--elicit")
+    assert done.stderr.splitlines()[1:] == ["note: 2 queued answers were not used"]
+    assert (values(done), done.returncode) == ([[]], 0)
+
+
 ASKS = """\
 from tesseron_py import Context, Tesseron
 app = Tesseron("bank")
@@ -241,6 +247,13 @@ def test_an_agent_that_cannot_ask_says_what_would_help(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: @who: The server needs what this client does not offer: elicitation")
     assert done.stderr.endswith("(--elicit offers elicitation) (-32021)\n")
+
+
+def test_a_claim_at_a_server_that_is_no_gateway_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bank_app.py").write_text(ASKS)
+    done = agent("claim ABCD-EF\n", "--app", "bank_app:app", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "(this server is no gateway, so there is nothing to claim: leave the line out)" in done.stderr
 
 
 def test_a_server_of_another_era_than_was_asked_for_is_one_clear_line() -> None:
