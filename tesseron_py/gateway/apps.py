@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import anyio
 
 from ..bell import Bell
-from ..bindings.channel import Channel, Closed, Immediate, TooLarge, Unsure, check_size
+from ..bindings.channel import Channel, Closed, Handing, Immediate, TooLarge, Unsure, check_size
 from ..bindings.memory import MemoryChannel
 from ..errors import (
     ActionTimeout,
@@ -208,6 +208,8 @@ class ConnectedApp:
         deadline = self._home.call_at(anyio.current_time() + self._limits.handshake, self._hello_is_late)
         self._home.start(self._write, name="writer to an app")
         reason = "the connection ended"
+        if isinstance(self._channel, Handing):
+            self._channel.hand_to(self._take, lambda: None)
         try:
             while True:
                 self._receive(await self._channel.receive())
@@ -307,6 +309,11 @@ class ConnectedApp:
                 self._send(reply)
             case Settled() | None:
                 pass
+
+    def _take(self, text: str) -> bool:
+        """`_receive` in the step of an app in the same process."""
+        self._receive(text)
+        return True
 
     def _requested(self, request: Request) -> None:
         method = request.method
@@ -515,12 +522,13 @@ class ConnectedApp:
         params: dict[str, Any] = {"name": action, "input": arguments, "invocationId": id}
         if self.extended:
             params["caller"] = _caller_to_wire(caller)
-        if self._request(INVOKE, params, invocation, _tool_output) is not None:
-            entry = self.actions.get(action)
-            seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
-            patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
-            self._calls[id] = _RunningCall(id, invocation, caller, caller, patience)
-            invocation.then(lambda _: self._calls.pop(id, None))
+        entry = self.actions.get(action)
+        seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
+        patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
+        # Known before it is sent: an app in the same process may ask in that very step.
+        self._calls[id] = _RunningCall(id, invocation, caller, caller, patience)
+        invocation.then(lambda _: self._calls.pop(id, None))
+        self._request(INVOKE, params, invocation, _tool_output)
         return invocation
 
     def _patience(
