@@ -89,6 +89,8 @@ class Task:
             if not isinstance(error, BaseExceptionGroup) or error.split(anyio.get_cancelled_exc_class())[1] is not None:
                 logger.exception("A background task of tesseron-py failed: %s", self.name)
         finally:
+            # Its context may hold what holds this, and would then be left to the garbage collector.
+            self._native = None
             ended(self)
 
 

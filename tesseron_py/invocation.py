@@ -8,7 +8,6 @@ and never carry a question or a result.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -261,6 +260,28 @@ class Invocation:
         ```
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_answered",
+        "_asked",
+        "_deadline",
+        "_event",
+        "_last_id",
+        "_last_note",
+        "_max_questions",
+        "_notes",
+        "_on_caller",
+        "_on_cancel",
+        "_outcome",
+        "_parked_until",
+        "_readers",
+        "_then",
+        "_timers",
+        "_version",
+        "_view",
+        "spread",
+    )
+
     def __init__(
         self,
         timers: Timers,
@@ -280,12 +301,12 @@ class Invocation:
         self._version = 0
         self._asked: dict[int, _Asked] = {}
         self._answered: set[int] = set()
-        self._ids = itertools.count(1)
+        self._last_id = 0
         self._outcome: Outcome | None = None
-        self._notes: list[tuple[int, Note]] = []
+        self._notes: list[tuple[int, Note]] | None = None
         self._last_note = 0
         self._event: anyio.Event | None = None
-        self._then: list[Callable[[Outcome], object]] = []
+        self._then: list[Callable[[Outcome], object]] | None = None
         self._readers = 0
         self._parked_until = math.inf
         self._view: View | None = None
@@ -303,7 +324,7 @@ class Invocation:
             raise ActionCancelled("The call is over; nothing can be asked any more")
         if len(self._asked) >= self._max_questions:
             raise too_many_prompts(self._max_questions)
-        id = next(self._ids)
+        id = self._last_id = self._last_id + 1
         question = Question(id, key, body, self._timers.time() + self._deadline)
         timer = self._timers.call_at(question.deadline, lambda: self._expire(id))
         self._asked[id] = _Asked(question, on_reply, timer)
@@ -335,8 +356,8 @@ class Invocation:
             entry.timer.cancel()
             _guarded(entry.on_reply, Cancel(reason))
         self._changed()
-        then, self._then = self._then, []
-        for fn in then:
+        then, self._then = self._then, None
+        for fn in then or ():
             _guarded(fn, outcome)
         # A result may be kept for long, and what led to it is not to be kept with it.
         self._on_cancel = self._on_caller = None
@@ -346,7 +367,9 @@ class Invocation:
         """Report progress or log an entry. Dropped when the call is over; the oldest goes when 64 are kept."""
         if self._outcome is not None:
             return
-        if len(self._notes) >= MAX_NOTES:
+        if self._notes is None:
+            self._notes = []
+        elif len(self._notes) >= MAX_NOTES:
             # Progress is coalesced before a log entry is lost: a later one says all that an earlier one did.
             oldest = next((i for i, (_, kept) in enumerate(self._notes) if isinstance(kept, Progress)), 0)
             del self._notes[oldest]
@@ -391,7 +414,9 @@ class Invocation:
         view = self._view
         if view is None:
             questions = tuple(asked.question for asked in self._asked.values()) if self._asked else ()
-            view = self._view = View(self._version, questions, self._outcome)
+            view = View(self._version, questions, self._outcome)
+            if self._outcome is None:  # one that is over may be kept for long, and is seldom looked at
+                self._view = view
         return view
 
     async def changed(self, after: int, *, notes_after: int | None = None, until: float = math.inf) -> View:
@@ -435,7 +460,7 @@ class Invocation:
 
     def notes_after(self, number: int) -> Sequence[tuple[int, Note]]:
         """The kept notes above `number`, each with its own number, oldest first."""
-        if self._last_note <= number:
+        if self._last_note <= number or self._notes is None:
             return ()
         return [entry for entry in self._notes if entry[0] > number]
 
@@ -478,6 +503,8 @@ class Invocation:
         """Call `fn(outcome)` when the call ends; at once when it has."""
         if self._outcome is not None:
             _guarded(fn, self._outcome)
+        elif self._then is None:
+            self._then = [fn]
         else:
             self._then.append(fn)
 
