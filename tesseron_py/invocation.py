@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-import anyio
-
+from .bell import Bell
 from .errors import ActionCancelled, TesseronError, TooManyPrompts, TransportClosed
 
 logger = logging.getLogger("tesseron_py.invocation")
@@ -264,8 +263,8 @@ class Invocation:
         "__weakref__",
         "_answered",
         "_asked",
+        "_bells",
         "_deadline",
-        "_event",
         "_last_id",
         "_last_note",
         "_max_questions",
@@ -305,7 +304,7 @@ class Invocation:
         self._outcome: Outcome | None = None
         self._notes: list[tuple[int, Note]] | None = None
         self._last_note = 0
-        self._event: anyio.Event | None = None
+        self._bells: dict[Bell, None] | None = None
         self._then: list[Callable[[Outcome], object]] | None = None
         self._readers = 0
         self._parked_until = math.inf
@@ -427,27 +426,33 @@ class Invocation:
             notes_after: Return for a note above this number, too; `None` does not wait for notes.
             until: Return then in any case, on the clock of `time()`. Cheaper than a scope with a deadline.
         """
-        timer: Cancellable | None = None
-        late = False
+        if self._is_news(after, notes_after):
+            return self.view()
+        bell, timer, late = Bell(), None, False
 
         def expire() -> None:
             nonlocal late
             late = True
-            self._wake()
+            bell.ring()
 
         try:
-            while self._version <= after and (notes_after is None or self._last_note <= notes_after):
-                if self._outcome is not None or late:
-                    break
-                if self._event is None:
-                    self._event = anyio.Event()
-                if timer is None and until != math.inf:
-                    timer = self._timers.call_at(until, expire)
-                await self._event.wait()
+            if until != math.inf:
+                timer = self._timers.call_at(until, expire)
+            while not late and not self._is_news(after, notes_after):
+                if self._bells is None:
+                    self._bells = {}
+                self._bells[bell] = None
+                await bell.wait()
         finally:
             if timer is not None:
                 timer.cancel()
+            if self._bells is not None:
+                self._bells.pop(bell, None)
         return self.view()
+
+    def _is_news(self, after: int, notes_after: int | None) -> bool:
+        told = notes_after is not None and self._last_note > notes_after
+        return told or self._version > after or self._outcome is not None
 
     def time(self) -> float:
         """The time, on the clock of its timers."""
@@ -525,9 +530,9 @@ class Invocation:
         self._wake()
 
     def _wake(self) -> None:
-        if self._event is not None:
-            self._event.set()
-            self._event = None
+        bells, self._bells = self._bells, None
+        for bell in bells or ():
+            bell.ring()
 
 
 def too_many_prompts(limit: int) -> TooManyPrompts:

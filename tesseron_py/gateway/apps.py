@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
@@ -50,7 +51,7 @@ from ..invocation import (
     Url,
 )
 from ..limits import Limits
-from ..mcp.provider import Caller, Client, ResourceOutput, ResourceUpdated, ToolOutput
+from ..mcp.provider import Caller, Client, ClientCapabilities, ResourceOutput, ResourceUpdated, ToolOutput
 from ..protocol.jsonrpc import Call, Id, Notification, Peer, Rejected, Request, Settled
 from ..protocol.messages import (
     ACTIONS_CHANGED,
@@ -566,11 +567,11 @@ class ConnectedApp:
         told, call.told = call.told, call.caller
         if told is call.caller or not self.extended:
             return
-        caller = _caller_to_wire(call.caller)
-        if caller == _caller_to_wire(told):
+        if _is_like(call.caller, told):
             return
         try:
-            text = self._peer.notification(CALLER, {"invocationId": call.id, "caller": caller})
+            params = {"invocationId": call.id, "caller": _caller_to_wire(call.caller)}
+            text = self._peer.notification(CALLER, params)
             check_size(text, self._channel.limit)
         except ValueError as problem:
             logger.warning("%s cannot be told for whom a call goes on: %s", self._name, problem)
@@ -706,19 +707,31 @@ class ConnectedApp:
 
 def _caller_to_wire(caller: Caller) -> dict[str, Any]:
     """What a call's client is and can do, for a host of ours (§11)."""
-    can = caller.capabilities
-    capabilities = Capabilities(
+    return {
+        "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
+        "capabilities": _capabilities_to_wire(caller.capabilities),
+        "era": caller.client.era,
+    }
+
+
+@cache
+def _capabilities_to_wire(can: ClientCapabilities) -> Mapping[str, Any]:
+    return Capabilities(
         streaming=can.progress,
         subscriptions=can.subscriptions,
         sampling=can.sampling,
         elicitation=can.form,
         elicitation_url=can.url,
+    ).to_wire()
+
+
+def _is_like(caller: Caller, other: Caller) -> bool:
+    """Whether a host hears the same of both."""
+    return (
+        _capabilities_to_wire(caller.capabilities) == _capabilities_to_wire(other.capabilities)
+        and caller.client.name == other.client.name
+        and caller.client.era == other.client.era
     )
-    return {
-        "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
-        "capabilities": capabilities.to_wire(),
-        "era": caller.client.era,
-    }
 
 
 def _tool_output(result: Any) -> ToolOutput:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from ..invocation import Accept, Body, Cancel, Decline, Form, Malformed, Reply, Sample, Unavailable, Url
@@ -35,14 +36,13 @@ def client_capabilities(
         # `{}` means form. A null member is an absent one: some clients write out what they do not have.
         form = elicitation.get("form") is not None or elicitation.get("url") is None
         url = elicitation.get("url") is not None and version >= RICH_FORMS_SINCE
-    return ClientCapabilities(
-        form=form,
-        url=url,
-        sampling=can_ask and isinstance(declared.get("sampling"), Mapping),
-        roots=can_ask and isinstance(declared.get("roots"), Mapping),
-        progress=progress,
-        subscriptions=True,
-    )
+    sampling = can_ask and isinstance(declared.get("sampling"), Mapping)
+    return _capabilities(form, url, sampling, can_ask and isinstance(declared.get("roots"), Mapping), progress)
+
+
+@cache
+def _capabilities(form: bool, url: bool, sampling: bool, roots: bool, progress: bool) -> ClientCapabilities:
+    return ClientCapabilities(form, url, sampling, roots, progress, subscriptions=True)
 
 
 def to_request(
