@@ -74,7 +74,7 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
     arguments = exchange.params.get("arguments")
     if arguments is None:
         arguments = {}
-    if not isinstance(arguments, Mapping):
+    if not isinstance(arguments, dict):
         raise ProtocolError(INVALID_PARAMS, f'The "arguments" of {name} are no object')
     caller = exchange.caller
     conclude = _concluding_tool(session.structure(name, caller.client), exchange.version)
@@ -102,7 +102,7 @@ def _concluding_tool(structure: Structure, version: str) -> Callable[[Outcome], 
 
 def _idempotency_key(params: Mapping[str, Any]) -> str | None:
     meta = params.get("_meta")
-    key = meta.get(IDEMPOTENCY_KEY) if isinstance(meta, Mapping) else None
+    key = meta.get(IDEMPOTENCY_KEY) if isinstance(meta, dict) else None
     if key is None:
         return None
     if not isinstance(key, str) or not 0 < len(key) <= 256:

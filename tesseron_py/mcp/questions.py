@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..invocation import Accept, Body, Cancel, Decline, Form, Malformed, Reply, Sample, Unavailable, Url
@@ -54,7 +55,7 @@ def to_request(
             if not capabilities.form:
                 return Unavailable("this client cannot ask the person with a form (no elicitation capability)")
             try:
-                return ELICIT, {"message": body.message, "requestedSchema": normalise(body.schema, version)}
+                return ELICIT, {"message": body.message, "requestedSchema": _form(body.schema, version)}
             except NoSuchForm as error:
                 return Unavailable(str(error))
         case Url():
@@ -74,6 +75,24 @@ def to_request(
     if not capabilities.roots:
         return Unavailable("this client cannot list its roots (no roots capability)")
     return LIST_ROOTS, None
+
+
+def _form(schema: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    if not isinstance(schema, MappingProxyType):
+        return normalise(schema, version)
+    # One that nobody can change is a constant of the provider's, which it asks with again and again.
+    known = _FIXED.get((id(schema), version))
+    if known is not None and known[0] is schema:
+        return known[1]
+    form = normalise(schema, version)
+    if len(_FIXED) < _MOST_FIXED:
+        _FIXED[id(schema), version] = schema, form
+    return form
+
+
+_MOST_FIXED: Final = 16
+_FIXED: Final[dict[tuple[int, str], tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
+"""The forms of such schemas. Each is kept with its form, so that no other comes to have its `id`."""
 
 
 def lacking_capability(body: Body, capabilities: ClientCapabilities) -> Mapping[str, Any] | None:
