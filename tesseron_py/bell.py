@@ -21,9 +21,10 @@ class Bell:
         ```
     """
 
-    __slots__ = ("_wake",)
+    __slots__ = ("_future", "_wake")
 
     def __init__(self) -> None:
+        self._future: Any = None
         self._wake: Callable[[], None] | None = None
 
     async def wait(self) -> None:
@@ -31,8 +32,7 @@ class Bell:
         loop = _asyncio_loop()
         try:
             if loop is not None:
-                future = loop.create_future()
-                self._wake = lambda: None if future.done() else future.set_result(None)
+                future = self._future = loop.create_future()
                 await future
             else:
                 import trio
@@ -41,11 +41,15 @@ class Bell:
                 self._wake = event.set
                 await event.wait()
         finally:
-            self._wake = None
+            self._wake = self._future = None
 
     def ring(self) -> None:
         """Wake the task that waits, if one does."""
-        if self._wake is not None:
+        future = self._future
+        if future is not None:
+            if not future.done():
+                future.set_result(None)
+        elif self._wake is not None:
             self._wake()
 
 

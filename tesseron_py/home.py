@@ -31,23 +31,19 @@ _inside: contextvars.ContextVar[Home | None] = contextvars.ContextVar("tesseron_
 class Timer:
     """A function that is to run at a time; `cancel()` is cheap and may come too late."""
 
-    __slots__ = ("_fn", "_handle", "_home", "when")
+    __slots__ = ("_fn", "_home", "when")
 
     def __init__(self, home: Home, when: float, fn: Callable[[], None]) -> None:
         self.when: float = when
         self._home = home
         self._fn: Callable[[], None] | None = fn
-        self._handle: Any = None
-        """What the event loop calls it by, where the loop keeps the time."""
 
     def cancel(self) -> None:
         if self._fn is not None:
             self._fn = None
-            self._home._dropped_timer(self)
+            self._home._dropped_timer()
 
     def _run(self) -> None:
-        if self._handle is not None:
-            self._home._handed.discard(self)
         fn, self._fn = self._fn, None
         if fn is None:
             return
@@ -93,6 +89,8 @@ class Task:
             if not isinstance(error, BaseExceptionGroup) or error.split(anyio.get_cancelled_exc_class())[1] is not None:
                 logger.exception("A background task of tesseron-py failed: %s", self.name)
         finally:
+            # Its context may hold what holds this, and would then be left to the garbage collector.
+            self._native = None
             ended(self)
 
 
@@ -126,9 +124,10 @@ class Home:
         self._running: dict[Task, None] = {}
         self._numbers = itertools.count()
         self._call_at: Callable[..., Any] | None = None
-        self._handed: set[Timer] = set()
         self._timers: list[tuple[float, int, Timer]] = []
         self._dropped = 0
+        self._alarm: Any = None
+        self._alarm_at = math.inf
         self._clock: Task | None = None
         self._clock_wakes: anyio.Event | None = None
 
@@ -208,8 +207,10 @@ class Home:
         self._closing = True
         for task in tuple(self._running):
             task.cancel()
-        for timer in tuple(self._handed):
-            timer.cancel()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._timers.clear()
 
     def call_at(self, when: float, fn: Callable[[], None]) -> Timer:
         """Call `fn()` at `when`, on the clock of `time()`, in the event loop.
@@ -224,33 +225,50 @@ class Home:
         timer = Timer(self, when, fn)
         if self._closing:
             return timer  # which never runs
-        if self._call_at is not None:
-            timer._handle = self._call_at(when, timer._run, context=self._context)
-            self._handed.add(timer)
-            return timer
-        if self._clock is None:
-            self._clock = self.start(self._keep_time, name="clock")
-        first = self._timers[0][0] if self._timers else math.inf
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
-        if when < first and self._clock_wakes is not None:
+        if self._call_at is not None:
+            if when < self._alarm_at:
+                self._set_alarm()
+        elif self._clock is None:
+            self._clock = self.start(self._keep_time, name="clock")
+        elif self._timers[0][2] is timer and self._clock_wakes is not None:
             self._clock_wakes.set()
         return timer
 
-    def _dropped_timer(self, timer: Timer) -> None:
-        if timer._handle is not None:
-            timer._handle.cancel()
-            self._handed.discard(timer)
-            return
+    def _dropped_timer(self) -> None:
         self._dropped += 1
         if self._dropped > 64 and self._dropped * 2 > len(self._timers):
             self._timers = [entry for entry in self._timers if entry[2]._fn is not None]
             heapq.heapify(self._timers)
             self._dropped = 0
 
+    def _run_due(self) -> None:
+        while self._timers and (self._timers[0][2]._fn is None or self._timers[0][0] <= self.time()):
+            timer = heapq.heappop(self._timers)[2]
+            self._dropped -= timer._fn is None
+            timer._run()
+
+    # An event loop that calls back is asked for one callback at a time, the next: its timers cost six times as much
+    # as these, and most are dropped long before their time.
+
+    def _set_alarm(self) -> None:
+        assert self._call_at is not None
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = self._timers[0][0]
+        self._alarm = self._call_at(self._alarm_at, self._rings, context=self._context)
+
+    def _rings(self) -> None:
+        self._alarm, self._alarm_at = None, math.inf
+        try:
+            self._run_due()
+        finally:
+            if self._timers and self._alarm is None:
+                self._set_alarm()
+
     async def _keep_time(self) -> None:
         while True:
-            while self._timers and self._timers[0][0] <= self.time():
-                heapq.heappop(self._timers)[2]._run()
+            self._run_due()
             self._clock_wakes = anyio.Event()
             with anyio.CancelScope(deadline=self._timers[0][0] if self._timers else math.inf):
                 await self._clock_wakes.wait()

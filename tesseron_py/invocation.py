@@ -8,15 +8,13 @@ and never carry a question or a result.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-import anyio
-
+from .bell import Bell
 from .errors import ActionCancelled, TesseronError, TooManyPrompts, TransportClosed
 
 logger = logging.getLogger("tesseron_py.invocation")
@@ -261,6 +259,28 @@ class Invocation:
         ```
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_answered",
+        "_asked",
+        "_bells",
+        "_deadline",
+        "_last_id",
+        "_last_note",
+        "_max_questions",
+        "_notes",
+        "_on_caller",
+        "_on_cancel",
+        "_outcome",
+        "_parked_until",
+        "_readers",
+        "_then",
+        "_timers",
+        "_version",
+        "_view",
+        "spread",
+    )
+
     def __init__(
         self,
         timers: Timers,
@@ -280,12 +300,12 @@ class Invocation:
         self._version = 0
         self._asked: dict[int, _Asked] = {}
         self._answered: set[int] = set()
-        self._ids = itertools.count(1)
+        self._last_id = 0
         self._outcome: Outcome | None = None
-        self._notes: list[tuple[int, Note]] = []
+        self._notes: list[tuple[int, Note]] | None = None
         self._last_note = 0
-        self._event: anyio.Event | None = None
-        self._then: list[Callable[[Outcome], object]] = []
+        self._bells: dict[Bell, None] | None = None
+        self._then: list[Callable[[Outcome], object]] | None = None
         self._readers = 0
         self._parked_until = math.inf
         self._view: View | None = None
@@ -303,7 +323,7 @@ class Invocation:
             raise ActionCancelled("The call is over; nothing can be asked any more")
         if len(self._asked) >= self._max_questions:
             raise too_many_prompts(self._max_questions)
-        id = next(self._ids)
+        id = self._last_id = self._last_id + 1
         question = Question(id, key, body, self._timers.time() + self._deadline)
         timer = self._timers.call_at(question.deadline, lambda: self._expire(id))
         self._asked[id] = _Asked(question, on_reply, timer)
@@ -335,8 +355,8 @@ class Invocation:
             entry.timer.cancel()
             _guarded(entry.on_reply, Cancel(reason))
         self._changed()
-        then, self._then = self._then, []
-        for fn in then:
+        then, self._then = self._then, None
+        for fn in then or ():
             _guarded(fn, outcome)
         # A result may be kept for long, and what led to it is not to be kept with it.
         self._on_cancel = self._on_caller = None
@@ -346,7 +366,9 @@ class Invocation:
         """Report progress or log an entry. Dropped when the call is over; the oldest goes when 64 are kept."""
         if self._outcome is not None:
             return
-        if len(self._notes) >= MAX_NOTES:
+        if self._notes is None:
+            self._notes = []
+        elif len(self._notes) >= MAX_NOTES:
             # Progress is coalesced before a log entry is lost: a later one says all that an earlier one did.
             oldest = next((i for i, (_, kept) in enumerate(self._notes) if isinstance(kept, Progress)), 0)
             del self._notes[oldest]
@@ -391,7 +413,9 @@ class Invocation:
         view = self._view
         if view is None:
             questions = tuple(asked.question for asked in self._asked.values()) if self._asked else ()
-            view = self._view = View(self._version, questions, self._outcome)
+            view = View(self._version, questions, self._outcome)
+            if self._outcome is None:  # one that is over may be kept for long, and is seldom looked at
+                self._view = view
         return view
 
     async def changed(self, after: int, *, notes_after: int | None = None, until: float = math.inf) -> View:
@@ -402,27 +426,33 @@ class Invocation:
             notes_after: Return for a note above this number, too; `None` does not wait for notes.
             until: Return then in any case, on the clock of `time()`. Cheaper than a scope with a deadline.
         """
-        timer: Cancellable | None = None
-        late = False
+        if self._is_news(after, notes_after):
+            return self.view()
+        bell, timer, late = Bell(), None, False
 
         def expire() -> None:
             nonlocal late
             late = True
-            self._wake()
+            bell.ring()
 
         try:
-            while self._version <= after and (notes_after is None or self._last_note <= notes_after):
-                if self._outcome is not None or late:
-                    break
-                if self._event is None:
-                    self._event = anyio.Event()
-                if timer is None and until != math.inf:
-                    timer = self._timers.call_at(until, expire)
-                await self._event.wait()
+            if until != math.inf:
+                timer = self._timers.call_at(until, expire)
+            while not late and not self._is_news(after, notes_after):
+                if self._bells is None:
+                    self._bells = {}
+                self._bells[bell] = None
+                await bell.wait()
         finally:
             if timer is not None:
                 timer.cancel()
+            if self._bells is not None:
+                self._bells.pop(bell, None)
         return self.view()
+
+    def _is_news(self, after: int, notes_after: int | None) -> bool:
+        told = notes_after is not None and self._last_note > notes_after
+        return told or self._version > after or self._outcome is not None
 
     def time(self) -> float:
         """The time, on the clock of its timers."""
@@ -435,7 +465,7 @@ class Invocation:
 
     def notes_after(self, number: int) -> Sequence[tuple[int, Note]]:
         """The kept notes above `number`, each with its own number, oldest first."""
-        if self._last_note <= number:
+        if self._last_note <= number or self._notes is None:
             return ()
         return [entry for entry in self._notes if entry[0] > number]
 
@@ -478,6 +508,8 @@ class Invocation:
         """Call `fn(outcome)` when the call ends; at once when it has."""
         if self._outcome is not None:
             _guarded(fn, self._outcome)
+        elif self._then is None:
+            self._then = [fn]
         else:
             self._then.append(fn)
 
@@ -498,9 +530,9 @@ class Invocation:
         self._wake()
 
     def _wake(self) -> None:
-        if self._event is not None:
-            self._event.set()
-            self._event = None
+        bells, self._bells = self._bells, None
+        for bell in bells or ():
+            bell.ring()
 
 
 def too_many_prompts(limit: int) -> TooManyPrompts:

@@ -278,6 +278,21 @@ async def test_cancelled_timers_do_not_pile_up() -> None:
         assert len(home._timers) < 200
 
 
+async def test_an_earlier_timer_is_not_kept_waiting_by_a_later_one_that_was_dropped_or_goes_on() -> None:
+    ran: list[str] = []
+    done = anyio.Event()
+    async with Home() as home:
+        now = home.time()
+        first = home.call_at(now + 0.01, lambda: ran.append("dropped"))
+        home.call_at(now + 3600, lambda: ran.append("much later"))
+        first.cancel()
+        home.call_at(now + 0.03, done.set)
+        home.call_at(now + 0.02, lambda: ran.append("earlier"))
+        with anyio.fail_after(5):
+            await done.wait()
+    assert ran == ["earlier"]
+
+
 def test_the_end_of_the_loop_is_the_end_of_the_home(anyio_backend: str, caplog: pytest.LogCaptureFixture) -> None:
     ended: list[bool] = []
 

@@ -131,6 +131,15 @@ async def test_two_readers_see_the_same_and_a_third_comes_late(home: Home) -> No
     assert late.outcome == again.outcome == Done("ok")
 
 
+async def test_readers_that_waited_in_vain_leave_nothing_behind(home: Home) -> None:
+    invocation = Invocation(home)
+    for _ in range(3):
+        with anyio.move_on_after(0.001):
+            await invocation.changed(0)
+        assert (await invocation.changed(0, until=home.time())).outcome is None
+    assert not invocation._bells
+
+
 async def test_a_dropped_reader_takes_nothing_with_it(home: Home) -> None:
     invocation = Invocation(home)
     with anyio.move_on_after(0.01):

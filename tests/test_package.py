@@ -81,7 +81,7 @@ ALLOWED: dict[str, set[str]] = {
     "content": set(),
     "jsontext": set(),
     "home": set(),
-    "invocation": {"errors"},
+    "invocation": {"bell", "errors"},
     "workers": {"errors"},
     "protocol": {"errors", "jsontext"},
     "schema": {"errors", "jsontext", "unset", "protocol.messages", "context"},

@@ -6,6 +6,7 @@ whoever uses a channel knows neither sockets nor framing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -84,6 +85,19 @@ class Immediate(Protocol):
         """Hand `text` to the peer, if that needs no waiting; `False` when it does, or cannot be: then `send` it.
 
         Not to be called while a task is in `send`, whose message comes first.
+        """
+        ...
+
+
+@runtime_checkable
+class Handing(Protocol):
+    """A channel that can hand a message to its reader in the sender's own step, without waking a task for it."""
+
+    def hand_to(self, take: Callable[[str], bool], closed: Callable[[], None]) -> None:
+        """From now on, offer each message to `take` as it is sent; what it does not take waits to be received.
+
+        Messages keep their order: while one waits, none is offered. What `take` raises is the reader's, and comes out
+        of its `receive`. `closed` is called as the channel is closed, before what has come with that goes on.
         """
         ...
 

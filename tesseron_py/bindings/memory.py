@@ -7,6 +7,7 @@ other end does not read, and either end may close.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -17,6 +18,8 @@ from .channel import Closed, TooLarge
 
 CAPACITY = 256
 """Messages one direction holds before its sender waits."""
+AT_ONCE = 64
+"""Messages that are handed over before their sender lets others run."""
 
 
 class _Direction:
@@ -25,17 +28,37 @@ class _Direction:
     def __init__(self) -> None:
         self.items: deque[str] = deque()
         self.closed: Closed | None = None
+        self.take: Callable[[str], bool] | None = None
+        self.on_close: Callable[[], None] | None = None
+        self._handed = 0
+        self._fault: Exception | None = None
         self._readable = Bell()
         self._writable: anyio.Event | None = None
 
     def put_now(self, text: str) -> bool:
-        if self.closed is not None or len(self.items) >= CAPACITY:
+        if self.closed is not None:
+            return False
+        if self.take is not None and not self.items and self._hand(self.take, text):
+            return True
+        if len(self.items) >= CAPACITY:
             return False
         self.items.append(text)
         self._readable.ring()
         return True
 
+    def _hand(self, take: Callable[[str], bool], text: str) -> bool:
+        try:
+            taken = take(text)
+        except Exception as fault:  # it is the reader's, and must not end its sender
+            self._fault, self.take, taken = fault, None, True
+            self._readable.ring()
+        self._handed += taken
+        return taken
+
     async def put(self, text: str) -> None:
+        if self._handed >= AT_ONCE:
+            self._handed = 0
+            await checkpoint()
         while self.closed is None and len(self.items) >= CAPACITY:
             if self._writable is None:
                 self._writable = anyio.Event()
@@ -46,6 +69,8 @@ class _Direction:
 
     async def get(self) -> str:
         while not self.items:
+            if self._fault is not None:
+                raise self._fault
             if self.closed is not None:
                 raise self.closed
             await self._readable.wait()
@@ -58,6 +83,8 @@ class _Direction:
     def close(self, reason: str) -> None:
         if self.closed is None:
             self.closed = Closed(reason, 1000)
+            if self.on_close is not None and not self.items:
+                self.on_close()
         self._readable.ring()
         if self._writable is not None:
             self._writable.set()
@@ -84,6 +111,9 @@ class MemoryChannel:
         if len(text) * 4 > self._limit and (size := len(text.encode("utf-8", "replace"))) > self._limit:
             raise TooLarge(size, self._limit)
         await self._outbound.put(text)
+
+    def hand_to(self, take: Callable[[str], bool], closed: Callable[[], None]) -> None:
+        self._inbound.take, self._inbound.on_close = take, closed
 
     async def receive(self) -> str:
         return await self._inbound.get()

@@ -6,18 +6,21 @@ It is the table "Between our gateway and a host" of our notes on MCP, §3: whate
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import ElicitationNotAvailable, InternalError, SamplingNotAvailable
 from ..invocation import TOO_MANY_PROMPTS, Accept, Cancel, Decline, Malformed, Reply, Unavailable, too_many_prompts
 
-APPROVE: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "approve": {"type": "boolean", "title": "Approve", "description": "Yes lets the action go ahead."},
-    },
-    "required": ["approve"],
-}
+APPROVE: Mapping[str, Any] = MappingProxyType(
+    {
+        "type": "object",
+        "properties": {
+            "approve": {"type": "boolean", "title": "Approve", "description": "Yes lets the action go ahead."},
+        },
+        "required": ["approve"],
+    }
+)
 """What a confirm asks of the person: some clients cannot submit an empty form, and one approves it by itself."""
 
 

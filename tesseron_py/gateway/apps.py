@@ -13,12 +13,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 import anyio
 
 from ..bell import Bell
-from ..bindings.channel import Channel, Closed, Immediate, TooLarge, Unsure, check_size
+from ..bindings.channel import Channel, Closed, Handing, Immediate, TooLarge, Unsure, check_size
 from ..bindings.memory import MemoryChannel
 from ..errors import (
     ActionTimeout,
@@ -50,7 +51,7 @@ from ..invocation import (
     Url,
 )
 from ..limits import Limits
-from ..mcp.provider import Caller, Client, ResourceOutput, ResourceUpdated, ToolOutput
+from ..mcp.provider import Caller, Client, ClientCapabilities, ResourceOutput, ResourceUpdated, ToolOutput
 from ..protocol.jsonrpc import Call, Id, Notification, Peer, Rejected, Request, Settled
 from ..protocol.messages import (
     ACTIONS_CHANGED,
@@ -208,6 +209,8 @@ class ConnectedApp:
         deadline = self._home.call_at(anyio.current_time() + self._limits.handshake, self._hello_is_late)
         self._home.start(self._write, name="writer to an app")
         reason = "the connection ended"
+        if isinstance(self._channel, Handing):
+            self._channel.hand_to(self._take, lambda: None)
         try:
             while True:
                 self._receive(await self._channel.receive())
@@ -307,6 +310,11 @@ class ConnectedApp:
                 self._send(reply)
             case Settled() | None:
                 pass
+
+    def _take(self, text: str) -> bool:
+        """`_receive` in the step of an app in the same process."""
+        self._receive(text)
+        return True
 
     def _requested(self, request: Request) -> None:
         method = request.method
@@ -515,12 +523,13 @@ class ConnectedApp:
         params: dict[str, Any] = {"name": action, "input": arguments, "invocationId": id}
         if self.extended:
             params["caller"] = _caller_to_wire(caller)
-        if self._request(INVOKE, params, invocation, _tool_output) is not None:
-            entry = self.actions.get(action)
-            seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
-            patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
-            self._calls[id] = _RunningCall(id, invocation, caller, caller, patience)
-            invocation.then(lambda _: self._calls.pop(id, None))
+        entry = self.actions.get(action)
+        seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
+        patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
+        # Known before it is sent: an app in the same process may ask in that very step.
+        self._calls[id] = _RunningCall(id, invocation, caller, caller, patience)
+        invocation.then(lambda _: self._calls.pop(id, None))
+        self._request(INVOKE, params, invocation, _tool_output)
         return invocation
 
     def _patience(
@@ -558,11 +567,11 @@ class ConnectedApp:
         told, call.told = call.told, call.caller
         if told is call.caller or not self.extended:
             return
-        caller = _caller_to_wire(call.caller)
-        if caller == _caller_to_wire(told):
+        if _is_like(call.caller, told):
             return
         try:
-            text = self._peer.notification(CALLER, {"invocationId": call.id, "caller": caller})
+            params = {"invocationId": call.id, "caller": _caller_to_wire(call.caller)}
+            text = self._peer.notification(CALLER, params)
             check_size(text, self._channel.limit)
         except ValueError as problem:
             logger.warning("%s cannot be told for whom a call goes on: %s", self._name, problem)
@@ -698,19 +707,31 @@ class ConnectedApp:
 
 def _caller_to_wire(caller: Caller) -> dict[str, Any]:
     """What a call's client is and can do, for a host of ours (§11)."""
-    can = caller.capabilities
-    capabilities = Capabilities(
+    return {
+        "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
+        "capabilities": _capabilities_to_wire(caller.capabilities),
+        "era": caller.client.era,
+    }
+
+
+@cache
+def _capabilities_to_wire(can: ClientCapabilities) -> Mapping[str, Any]:
+    return Capabilities(
         streaming=can.progress,
         subscriptions=can.subscriptions,
         sampling=can.sampling,
         elicitation=can.form,
         elicitation_url=can.url,
+    ).to_wire()
+
+
+def _is_like(caller: Caller, other: Caller) -> bool:
+    """Whether a host hears the same of both."""
+    return (
+        _capabilities_to_wire(caller.capabilities) == _capabilities_to_wire(other.capabilities)
+        and caller.client.name == other.client.name
+        and caller.client.era == other.client.era
     )
-    return {
-        "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
-        "capabilities": capabilities.to_wire(),
-        "era": caller.client.era,
-    }
 
 
 def _tool_output(result: Any) -> ToolOutput:

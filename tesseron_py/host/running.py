@@ -65,7 +65,7 @@ class RunningCall:
         """The answer is on its way; nothing more is asked or reported."""
         self.task: Task | None = None
         """What runs it."""
-        self._context = Context(self, action=action.name, invocation_id=invocation_id, state=session.state, route=route)
+        self._route = route
         self._timer: Timer | None = None
         self._deadline = math.inf
         self._asking = 0
@@ -203,39 +203,47 @@ class RunningCall:
 
     async def _perform(self) -> dict[str, Any]:
         action = self._action
+        # It knows this call, so this call does not know it: a circle would be left to the garbage collector.
+        context = Context(
+            self,
+            action=action.name,
+            invocation_id=self.invocation_id,
+            state=self._session.state,
+            route=self._route,
+        )
         bound = action.signature.bind(self._raw)
         if action.annotations.requires_elicitation and not self.capabilities.elicitation:
             raise ElicitationNotAvailable(
                 f"The action {action.name!r} needs to ask the person, and this agent's client cannot"
             )
         asked = self.capabilities.elicitation  # the answer may come with another caller
-        if action.gate is not None and not await action.gate.opens(self._context, bound.values):
+        if action.gate is not None and not await action.gate.opens(context, bound.values):
             call = self._session.run_author_function
             return self._result(await action.gate.refusal(call, strict=action.strict, asked=asked))
         self._check_wanted()
         if action.signature.is_async:
-            running.set(self._context)
-            output = bound.call(action.fn, self._context)
+            running.set(context)
+            output = bound.call(action.fn, context)
         else:
             self._needs_thread = True
             output = await self._session.workers.run(
-                self._in_thread(bound.call), name=f"The action {action.name!r}", on_slot=self._got_thread
+                self._in_thread(bound.call, context), name=f"The action {action.name!r}", on_slot=self._got_thread
             )
         if inspect.isawaitable(output):  # a `def` may return a coroutine, and what wraps an `async def` a plain value
             output = await output
-        self._context.check_asked()
+        context.check_asked()
         return self._result(output)
 
     def _check_wanted(self) -> None:
         if self.over:
             raise ActionCancelled("The call was over before its handler began")
 
-    def _in_thread(self, call: Callable[..., Any]) -> Callable[[Bridge], Any]:
+    def _in_thread(self, call: Callable[..., Any], context: Context) -> Callable[[Bridge], Any]:
         def run(bridge: Bridge) -> Any:
             self._check_wanted()
-            context = SyncContext(self._context, bridge)
-            running.set(context)
-            return call(self._action.fn, context)
+            sync = SyncContext(context, bridge)
+            running.set(sync)
+            return call(self._action.fn, sync)
 
         return run
 

@@ -16,7 +16,7 @@ import anyio
 import anyio.lowlevel
 
 from ..bell import Bell
-from ..bindings.channel import Channel, Closed, TooLarge, check_size
+from ..bindings.channel import Channel, Closed, Handing, TooLarge, check_size
 from ..errors import (
     ActionCancelled,
     ActionError,
@@ -150,6 +150,7 @@ class Session:
         self._reads: set[anyio.CancelScope] = set()
         self._limits = limits if limits is not None else app.limits
         self._subscriptions = Subscriptions(self, self._limits.closing)
+        self._receiving = False
         self._unsent = 0
         self._sent: anyio.Event | None = None
         self._changed: set[str] = set()
@@ -182,6 +183,8 @@ class Session:
         call_loop = loop_caller()
         stop_watching = self._app.watch(lambda what: call_loop(lambda: self._list_changed(what)))
         timer = self.home.call_at(anyio.current_time() + self._limits.handshake, self._handshake_is_late)
+        if isinstance(self._channel, Handing):
+            self._channel.hand_to(self._take, self._end_calls)
         try:
             await self._send(self._greet(timer.cancel).text)
             while self._failure is None:
@@ -198,8 +201,7 @@ class Session:
 
     async def _end(self) -> None:
         # The calls first: a handler that waits for an answer is cancelled, and does not take the close for a refusal.
-        for call in list(self._calls.values()):
-            call.end(None)
+        self._end_calls()
         self._peer.close(TransportClosed("The connection to the gateway is closed"))
         for scope in self._reads:
             scope.cancel()
@@ -207,6 +209,10 @@ class Session:
             await self._channel.aclose()
         await self._subscriptions.aclose()
         self._ended.set()
+
+    def _end_calls(self) -> None:
+        for call in list(self._calls.values()):
+            call.end(None)
 
     async def aclose(self) -> None:
         """Close the connection; `run` returns."""
@@ -314,26 +320,44 @@ class Session:
     # What comes in
 
     async def _receive(self, text: str) -> None:
-        match self._peer.receive(text):
-            case Request() as request:
-                # A gateway that does not read its answers has no more questions read.
-                while self._unsent >= MAX_UNSENT_REPLIES:
-                    self._sent = anyio.Event()
-                    await self._sent.wait()
-                if self._waiting is None:
-                    self._serve(request)
-                elif len(self._waiting) < MAX_QUEUED_BEFORE_WELCOME:
-                    self._waiting.append(request)
-                else:
-                    error = f"More than {MAX_QUEUED_BEFORE_WELCOME} requests came before the welcome"
-                    await self.refuse(request, InvalidRequest(error))
-            case Notification(method=method, params=params):
-                self._notified(method, params)
-            case Rejected(reply=reply, reason=reason):
-                logger.warning("The gateway sent a frame that is none: %s", reason)
-                await self._send(reply)
-            case Settled() | None:
-                pass
+        self._receiving = True
+        try:
+            event = self._peer.receive(text)
+            # A gateway that does not read its answers has no more questions read.
+            while isinstance(event, Request) and self._unsent >= MAX_UNSENT_REPLIES:
+                self._sent = anyio.Event()
+                await self._sent.wait()
+            if isinstance(event, Rejected):
+                logger.warning("The gateway sent a frame that is none: %s", event.reason)
+                await self._send(event.reply)
+            else:
+                self._came(event)
+        finally:
+            self._receiving = False
+
+    def _take(self, text: str) -> bool:
+        """`_receive` in the step of a gateway in the same process; `False` where it might have to wait."""
+        if self._receiving or self._unsent >= MAX_UNSENT_REPLIES:
+            return False
+        event = self._peer.receive(text)
+        if isinstance(event, Rejected):
+            logger.warning("The gateway sent a frame that is none: %s", event.reason)
+            self.home.start(self.send_text, event.reply, name="answer")
+        else:
+            self._came(event)
+        return True
+
+    def _came(self, event: Request | Notification | Settled | None) -> None:
+        if isinstance(event, Request):
+            if self._waiting is None:
+                self._serve(event)
+            elif len(self._waiting) < MAX_QUEUED_BEFORE_WELCOME:
+                self._waiting.append(event)
+            else:
+                error = f"More than {MAX_QUEUED_BEFORE_WELCOME} requests came before the welcome"
+                self.refuse_soon(event, InvalidRequest(error))
+        elif isinstance(event, Notification):
+            self._notified(event.method, event.params)
 
     def _serve(self, request: Request) -> None:
         try:

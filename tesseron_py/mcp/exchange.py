@@ -111,7 +111,7 @@ class Exchange:
         limits: EndpointLimits,
     ) -> None:
         self.request = request
-        self.params: Mapping[str, Any] = request.params if isinstance(request.params, Mapping) else {}
+        self.params: Mapping[str, Any] = request.params if isinstance(request.params, dict) else {}
         self.version = version
         self.on_finish: Callable[[Exchange], None] | None = None
         """Called once, when the exchange is finished."""

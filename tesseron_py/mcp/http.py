@@ -51,6 +51,7 @@ from .repeats import Repeats
 
 _SESSION: Final = b"mcp-session-id"
 _VERSION: Final = b"mcp-protocol-version"
+_JSON: Final = b"application/json"
 _RETRY_AFTER: Final[Headers] = [(b"retry-after", b"60")]
 _ALLOW: Final[Headers] = [(b"allow", METHODS)]
 _ALLOW_MODERN: Final[Headers] = [(b"allow", b"POST, OPTIONS")]
@@ -261,7 +262,7 @@ class HttpEndpoint:
 
     async def _post(self, headers: RequestHeaders, receive: Receive, reply: Reply) -> None:
         kind = headers.get(b"content-type")
-        if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
+        if kind not in (None, _JSON) and kind.partition(b";")[0].strip().lower() != _JSON:
             raise _Refused(415, "A message is application/json")
         known = self._sessions.get(headers.get(_SESSION) or b"")
         message = parse(await self._body(headers, receive, known))

@@ -228,7 +228,7 @@ async def _quiet(invocation: Invocation, view: View) -> View:
 
     A provider that is another process takes longer than a pass between two questions that it asks at once.
     """
-    ends = anyio.current_time() + QUIET
+    ends = invocation.time() + QUIET
     while True:
         if invocation.spread:
             with anyio.move_on_after(invocation.spread):
@@ -236,7 +236,7 @@ async def _quiet(invocation: Invocation, view: View) -> View:
         else:
             await checkpoint()
         now = invocation.view()
-        if now.version == view.version or now.outcome is not None or anyio.current_time() >= ends:
+        if now.version == view.version or now.outcome is not None or invocation.time() >= ends:
             return now
         view = now
 

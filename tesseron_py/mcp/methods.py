@@ -7,6 +7,7 @@ for. What belongs to a session alone (`initialize`, subscriptions, the log level
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from ..errors import TesseronError
@@ -73,22 +74,19 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
     arguments = exchange.params.get("arguments")
     if arguments is None:
         arguments = {}
-    if not isinstance(arguments, Mapping):
+    if not isinstance(arguments, dict):
         raise ProtocolError(INVALID_PARAMS, f'The "arguments" of {name} are no object')
-    # A call may be kept for long after its request is over, which is not to be kept with it.
-    caller, version = exchange.caller, exchange.version
-    structure = session.structure(name, caller.client)
-
-    def conclude(outcome: Outcome) -> Mapping[str, Any]:
-        return tool_result(outcome, structure=structure, version=version)
-
-    def start() -> Invocation:
-        return session.provider.call_tool(name, arguments, caller)
-
+    caller = exchange.caller
+    conclude = _concluding_tool(session.structure(name, caller.client), exchange.version)
     key = _idempotency_key(exchange.params)
+    provider = session.provider
     try:
         if key is None:
-            return Pending(start(), conclude)
+            return Pending(provider.call_tool(name, arguments, caller), conclude)
+
+        def start() -> Invocation:
+            return provider.call_tool(name, arguments, caller)
+
         return Pending(session.repeats.join(caller, name, arguments, key, start), conclude)
     except UnknownTool as error:
         raise ProtocolError(INVALID_PARAMS, _reason(error) or f"Unknown tool: {name}") from error
@@ -96,9 +94,15 @@ def call_tool(session: Serving, exchange: Exchange) -> Begun:
         return exchange.not_begun(error, conclude)
 
 
+@lru_cache(maxsize=64)
+def _concluding_tool(structure: Structure, version: str) -> Callable[[Outcome], Mapping[str, Any]]:
+    """How a tool's result is made. A call may be kept for long after its request, which is not to be kept with it."""
+    return partial(tool_result, structure=structure, version=version)
+
+
 def _idempotency_key(params: Mapping[str, Any]) -> str | None:
     meta = params.get("_meta")
-    key = meta.get(IDEMPOTENCY_KEY) if isinstance(meta, Mapping) else None
+    key = meta.get(IDEMPOTENCY_KEY) if isinstance(meta, dict) else None
     if key is None:
         return None
     if not isinstance(key, str) or not 0 < len(key) <= 256:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..invocation import Accept, Body, Cancel, Decline, Form, Malformed, Reply, Sample, Unavailable, Url
@@ -35,14 +37,13 @@ def client_capabilities(
         # `{}` means form. A null member is an absent one: some clients write out what they do not have.
         form = elicitation.get("form") is not None or elicitation.get("url") is None
         url = elicitation.get("url") is not None and version >= RICH_FORMS_SINCE
-    return ClientCapabilities(
-        form=form,
-        url=url,
-        sampling=can_ask and isinstance(declared.get("sampling"), Mapping),
-        roots=can_ask and isinstance(declared.get("roots"), Mapping),
-        progress=progress,
-        subscriptions=True,
-    )
+    sampling = can_ask and isinstance(declared.get("sampling"), Mapping)
+    return _capabilities(form, url, sampling, can_ask and isinstance(declared.get("roots"), Mapping), progress)
+
+
+@cache
+def _capabilities(form: bool, url: bool, sampling: bool, roots: bool, progress: bool) -> ClientCapabilities:
+    return ClientCapabilities(form, url, sampling, roots, progress, subscriptions=True)
 
 
 def to_request(
@@ -54,7 +55,7 @@ def to_request(
             if not capabilities.form:
                 return Unavailable("this client cannot ask the person with a form (no elicitation capability)")
             try:
-                return ELICIT, {"message": body.message, "requestedSchema": normalise(body.schema, version)}
+                return ELICIT, {"message": body.message, "requestedSchema": _form(body.schema, version)}
             except NoSuchForm as error:
                 return Unavailable(str(error))
         case Url():
@@ -74,6 +75,24 @@ def to_request(
     if not capabilities.roots:
         return Unavailable("this client cannot list its roots (no roots capability)")
     return LIST_ROOTS, None
+
+
+def _form(schema: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    if not isinstance(schema, MappingProxyType):
+        return normalise(schema, version)
+    # One that nobody can change is a constant of the provider's, which it asks with again and again.
+    known = _FIXED.get((id(schema), version))
+    if known is not None and known[0] is schema:
+        return known[1]
+    form = normalise(schema, version)
+    if len(_FIXED) < _MOST_FIXED:
+        _FIXED[id(schema), version] = schema, form
+    return form
+
+
+_MOST_FIXED: Final = 16
+_FIXED: Final[dict[tuple[int, str], tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
+"""The forms of such schemas. Each is kept with its form, so that no other comes to have its `id`."""
 
 
 def lacking_capability(body: Body, capabilities: ClientCapabilities) -> Mapping[str, Any] | None:

@@ -72,7 +72,10 @@ class Seal:
         given = [key.encode() for key in keys] or [secrets.token_bytes(32)]
         # What an author writes down may be of any length, and is used for nothing but this.
         derived = [hashlib.sha256(b"tesseron-py request state\0" + key).digest() for key in given]
-        self._keys: dict[bytes, bytes] = {hashlib.sha256(key).digest()[:4]: key for key in reversed(derived)}
+        # Each is ready to go on from: to begin with the key costs more than all the rest.
+        self._keys: dict[bytes, hmac.HMAC] = {
+            hashlib.sha256(key).digest()[:4]: hmac.new(key, digestmod="sha256") for key in reversed(derived)
+        }
         self._first: bytes = hashlib.sha256(derived[0]).digest()[:4]
         self._lifetime = lifetime
         self._clock = clock
@@ -114,8 +117,10 @@ def _canonical() -> Callable[[Any], str]:
     return json.JSONEncoder(sort_keys=True).encode
 
 
-def _tag(key: bytes, body: bytes, binding: bytes) -> bytes:
-    return hmac.digest(key, body + binding, "sha256")
+def _tag(key: hmac.HMAC, body: bytes, binding: bytes) -> bytes:
+    mac = key.copy()
+    mac.update(body + binding)
+    return mac.digest()
 
 
 def _decoded(text: str) -> bytes:

@@ -79,8 +79,10 @@ class Call:
         if self.settled:
             return
         self.settled, self.value, self.error = True, value, error
-        if self.on_settled is not None:
-            self.on_settled()
+        # Let go, since it nearly always holds this call: what holds itself is left to the garbage collector.
+        on_settled, self.on_settled = self.on_settled, None
+        if on_settled is not None:
+            on_settled()
 
 
 @dataclass(slots=True, frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 PROTOCOL_VERSION = "1.2.0"
@@ -115,14 +116,17 @@ class Capabilities:
         """What a welcome, a claimed or a caller says. Only a literal `true` counts; anything else is absent."""
         if not isinstance(value, dict):
             return cls()
-        return cls(
-            streaming=value.get("streaming") is True,
-            subscriptions=value.get("subscriptions") is True,
-            sampling=value.get("sampling") is True,
-            elicitation=value.get("elicitation") is True,
-            elicitation_url=value.get("elicitationUrl") is True,
+        return _capabilities(
+            value.get("streaming") is True,
+            value.get("subscriptions") is True,
+            value.get("sampling") is True,
+            value.get("elicitation") is True,
+            value.get("elicitationUrl") is True,
         )
 
+
+# There are 32 of them, and each call brings one.
+_capabilities = cache(Capabilities)
 
 ALL_CAPABILITIES = Capabilities(streaming=True, subscriptions=True, sampling=True, elicitation=True)
 

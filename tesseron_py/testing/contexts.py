@@ -42,7 +42,7 @@ class ScriptedLine:
         url = params.get("url")
         # As a gateway puts it to the person: a confirm as a form to approve, where accepting alone is no yes.
         confirms = url is None and not params["schema"].get("properties")
-        schema = APPROVE if confirms else params["schema"]
+        schema = dict(APPROVE) if confirms else params["schema"]
         answer = self._script.answer_now(Prompt(params["question"], schema, None, url))
         if answer.action != "accept":
             return {"action": answer.action}

@@ -254,11 +254,11 @@ class Reply:
         self, status: int, body: bytes = b"", *, kind: bytes = b"application/json", headers: Headers | None = None
     ) -> None:
         """Send the one and whole response; without a body it has no content type either."""
-        every = self._headers + (headers or [])
+        every = [*self._headers, *(headers or ())]
         if body:
-            every = [*every, (b"content-type", kind)]
+            every.append((b"content-type", kind))
         if status != 204:
-            every = [*every, (b"content-length", str(len(body)).encode())]
+            every.append((b"content-length", b"%d" % len(body)))
         try:
             await self._send({"type": "http.response.start", "status": status, "headers": every})
             await self._send({"type": "http.response.body", "body": body})

@@ -46,6 +46,7 @@ class Guard:
         self._token = None if token is None else token.encode()
         self._hosts = frozenset(_configured(host, _HOST, "host", "example.com") for host in hosts)
         self._origins = frozenset(_configured(origin, _ORIGIN, "origin", "https://example.com") for origin in origins)
+        self._last_host: bytes | None = None
         self.principal: str = (
             LOCAL if self._token is None else f"token-{hashlib.sha256(b'principal' + self._token).hexdigest()[:16]}"
         )
@@ -55,9 +56,14 @@ class Guard:
         """Whether the one `Host` of a request is this server's."""
         if len(values) != 1:
             return False
+        if values[0] == self._last_host:  # as nearly always
+            return True
         host = values[0].lower()
         match = _HOST.fullmatch(host)
-        return match is not None and (match[1] in _LOOPBACK or match[1] in self._hosts or host in self._hosts)
+        allowed = match is not None and (match[1] in _LOOPBACK or match[1] in self._hosts or host in self._hosts)
+        if allowed:
+            self._last_host = values[0]
+        return allowed
 
     def allows_origin(self, values: Sequence[bytes]) -> bool:
         """Whether the page that makes a request, if it is one, may. An `Origin` of `null` may not."""
