@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import math
 import secrets
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -23,7 +22,7 @@ from .messages import INVALID_PARAMS, ProtocolError
 
 _VERSION: Final = 1
 _BODY: Final = struct.Struct(">B4s16sIQ8s")
-"""Version, key, call, last question, when it ends (seconds since 1970), and what makes no two of them equal."""
+"""Version, key, call, last question, when it ends (microseconds since 1970), and what makes no two of them equal."""
 _TAG: Final = 32
 _LENGTH: Final = len(urlsafe_b64encode(bytes(_BODY.size + _TAG)))
 MIN_KEY: Final = 16
@@ -80,7 +79,7 @@ class Seal:
 
     def close(self, state: State, binding: bytes) -> str:
         """A new `requestState`, different each time."""
-        ends = math.ceil(self._clock() + self._lifetime)
+        ends = int((self._clock() + self._lifetime) * 1_000_000)
         body = _BODY.pack(_VERSION, self._first, state.call, state.asked, ends, secrets.token_bytes(8))
         return urlsafe_b64encode(body + _tag(self._keys[self._first], body, binding)).decode()
 
@@ -100,7 +99,7 @@ class Seal:
                 " another user, method, name or arguments, or another server; call again without it"
             )
             raise ProtocolError(INVALID_PARAMS, message)
-        return State(call, asked, expired=self._clock() >= ends)
+        return State(call, asked, expired=self._clock() * 1_000_000 >= ends)
 
 
 def binding_of(principal: str, method: str, name: str, arguments: Any) -> bytes:

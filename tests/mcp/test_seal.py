@@ -108,9 +108,9 @@ def test_a_state_holds_for_its_lifetime() -> None:
     now = 1000.5
     seal = Seal(lifetime=60, clock=lambda: now)
     text = seal.close(State(CALL, 1), BINDING)
-    now = 1060.4
+    now = 1060.499
     assert not seal.open(text, BINDING).expired
-    now = 1061.0
+    now = 1060.5
     assert seal.open(text, BINDING).expired
 
 
