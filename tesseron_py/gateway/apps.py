@@ -71,7 +71,7 @@ from ..protocol.messages import (
     Capabilities,
 )
 from ..schema.subset import check_subset
-from .answers import APPROVE, approval, bare_answer, form_answer, sampled
+from .answers import APPROVE, approval, bare_answer, form_answer, sampled, with_titles
 from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_resources
 from .greeting import Greeting, Welcome, read_greeting
 from .patience import SLACK, Patience
@@ -422,7 +422,7 @@ class ConnectedApp:
         question, key = params.get("question"), params.get("key")
         if not isinstance(question, str):
             raise InvalidParams(f"{request.method}: 'question' is missing, or not a string")
-        check_subset(params.get("schema"))
+        check_subset(params.get("schema"), lists=self.extended)
         body: Body
         to_wire: Callable[[Reply], dict[str, Any]]
         if params.get("kind") == "url":
@@ -436,7 +436,7 @@ class ConnectedApp:
                 raise ElicitationNotAvailable("The agent's client cannot ask the person")
             schema = params["schema"]
             if schema.get("properties"):
-                body, to_wire = Form(question, schema), form_answer
+                body, to_wire = Form(question, with_titles(schema)), form_answer
             elif self._confirm_form == "approve":
                 body, to_wire = Form(question, APPROVE), approval
             else:
@@ -706,11 +706,14 @@ def _caller_to_wire(caller: Caller) -> dict[str, Any]:
         elicitation=can.form,
         elicitation_url=can.url,
     )
-    return {
+    wire: dict[str, Any] = {
         "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
         "capabilities": capabilities.to_wire(),
         "era": caller.client.era,
     }
+    if caller.client.revision:
+        wire["revision"] = caller.client.revision
+    return wire
 
 
 def _tool_output(result: Any) -> ToolOutput:

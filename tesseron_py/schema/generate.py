@@ -17,8 +17,10 @@ from pydantic_core import core_schema, to_jsonable_python
 
 from .binary import MARK, document_schema, write_base64
 from .docstring import documented
+from .form_schema import FormFields
 from .inline import inline_schema
 from .patterns import portable_pattern
+from .references import BITS
 
 __all__ = ["Purpose", "Schemas", "named", "output_schema", "reason", "schemas_of"]
 
@@ -126,11 +128,8 @@ class _Schema(GenerateJsonSchema):
         return {"type": "string"} if schema.get("tz_constraint") == "naive" else super().datetime_schema(schema)
 
 
-class _FormSchema(_Schema):
-    """For a form: a decimal is a string, which loses nothing."""
-
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        return {"type": "string"}
+class _FormSchema(FormFields, _Schema):
+    """For a form: what a person has to see."""
 
 
 class _AgentSchema(_Schema):
@@ -191,7 +190,7 @@ class _AgentSchema(_Schema):
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         if issubclass(schema["cls"], enum.Flag):
-            return {"type": "integer"}
+            return {"type": "integer", BITS: [member.value for member in schema["cls"]]}
         written = super().enum_schema(schema)
         choice = _choice(written["enum"])
         return written if choice is None else _without(_without(written, "enum"), "type") | choice
