@@ -7,6 +7,7 @@ makes one tree of it.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
@@ -213,6 +214,16 @@ class _AgentSchema(_Schema):
         if schema.get("strip_whitespace", self._config.str_strip_whitespace):
             # They hold for what is left.
             written = _without(_without(written, "pattern"), "maxLength")
+        return written
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        written = super().int_schema(schema)
+        # Between integers there is nothing, and more clients know limits that are reached.
+        above, below = written.pop("exclusiveMinimum", None), written.pop("exclusiveMaximum", None)
+        if above is not None:
+            written["minimum"] = max(written.get("minimum", -math.inf), math.floor(above) + 1)
+        if below is not None:
+            written["maximum"] = min(written.get("maximum", math.inf), math.ceil(below) - 1)
         return written
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:

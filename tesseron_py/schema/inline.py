@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from ..jsontext import encode
 from .defaults import fits, without_nulls
-from .references import Nullability, References
+from .references import BITS, Nullability, References
 
 MAX_NODES: Final = 5000
 """Subschemas one published schema may have; references beyond are cut short, since inlining can grow exponentially."""
 
-_DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator"})
+_DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator", BITS})
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _SCHEMAS = frozenset(
     {
@@ -113,8 +113,8 @@ class _Inliner:
             del written["default"]
         if self._mended:
             _mend_items(written)
+            _mend_names(written)
             if not self._keep_null:
-                _mend_names(written)
                 _require_tag(written, source.get("discriminator"))
         if self._closed and "properties" in written:
             written.setdefault("additionalProperties", False)

@@ -48,8 +48,8 @@ class JsonValidator:
         show: bool,
         base64: bool = True,
     ) -> None:
-        reads_base64 = validator_for(adapter.core_schema) if base64 else None
-        self._validate = (adapter.validator if reads_base64 is None else reads_base64).validate_json
+        validator = validator_for(adapter.core_schema, base64=base64)
+        self._validate = (adapter.validator if validator is None else validator).validate_json
         self._corrections = Corrections(document)
         self._published = published
         self._extra: Any = "forbid" if refuse_unknown else None
