@@ -205,7 +205,9 @@ _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 def is_shown(value: Any, field: Mapping[str, Any]) -> bool:
     """Whether a client can show `value` as the default of a published field: others would only confuse it."""
-    kind, format = field.get("type"), field.get("format")
+    kind, format = field.get("type", "string"), field.get("format")
+    if isinstance(kind, list):
+        return any(is_shown(value, {**field, "type": each}) for each in kind)
     if kind == "array":
         items = field.get("items")
         return isinstance(value, list) and isinstance(items, Mapping) and all(is_shown(each, items) for each in value)
