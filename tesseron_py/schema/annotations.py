@@ -7,7 +7,6 @@ import builtins
 import inspect
 import linecache
 import sys
-import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -62,12 +61,13 @@ class Scope:
         from .. import context
 
         self._fn = fn
-        self._owner = owner if inspect.isclass(owner) or owner is None else type(owner)
         self._bindings = _bindings(owner)
         self._module: dict[str, Any] = getattr(fn, "__globals__", {})
+        self._class = _defining_class(fn, owner)
         # These are often imported for type checkers alone.
         ours = {"Context": context.Context, "SyncContext": context.SyncContext, _PACKAGE: sys.modules[_PACKAGE]}
         self._local: dict[str, Any] = {name: value for name, value in ours.items() if name not in self._module}
+        self._local |= _local_names(fn)
         self._local |= {parameter.__name__: parameter for parameter in getattr(fn, "__type_params__", ())}
         names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
         for name, cell in zip(names, getattr(fn, "__closure__", None) or (), strict=False):
@@ -75,6 +75,7 @@ class Scope:
                 self._local[name] = cell.cell_contents
             except ValueError:  # not assigned yet
                 pass
+        self._local |= _nested_classes(self._class)
 
     def resolved(self, annotation: Any) -> Any:
         """The type that an annotation is: `UNSET` where there is none, `Unresolved` where it is no type."""
@@ -85,8 +86,7 @@ class Scope:
             try:
                 found = get_type_hints(holder, self._module, self._local, include_extras=True)["it"]
             except NameError:
-                # Names of the class, or of the function, that this one is defined in.
-                around = {**self._around(), **self._local}
+                around = {**self._class_names(), **self._local}
                 found = get_type_hints(holder, self._module, around, include_extras=True)["it"]
         except Exception as error:
             # An annotation is any expression, so evaluating it raises anything.
@@ -103,29 +103,11 @@ class Scope:
                 return None
         return annotation if (get_origin(annotation) or annotation) in (ClassVar, Final) else None
 
-    def _around(self) -> dict[str, Any]:
-        """The local names where the function is defined, as far as they are there still."""
-        code = getattr(self._fn, "__code__", None)
-        found: dict[str, Any] = {}
-        frame = inspect.currentframe()
-        frames: list[types.FrameType] = []
-        while frame is not None and code is not None:
-            if frame.f_locals is not frame.f_globals and _defines(frame.f_code, code):
-                frames.append(frame)
-            frame = frame.f_back
-        for outer in reversed(frames):
-            found |= outer.f_locals
-        for cls in reversed(self._classes()):
-            found |= {name: value for name, value in vars(cls).items() if inspect.isclass(value)}
-        return found
-
-    def _classes(self) -> tuple[type, ...]:
-        if self._owner is not None:
-            return self._owner.__mro__
-        found: Any = SimpleNamespace(**self._module)
-        for step in getattr(self._fn, "__qualname__", "").split(".")[:-1]:
-            found = getattr(found, step, None)
-        return found.__mro__ if inspect.isclass(found) else ()
+    def _class_names(self) -> dict[str, Any]:
+        """What the class defines besides functions, such as an alias of a type."""
+        if self._class is None:
+            return {}
+        return {name: value for name, value in vars(self._class).items() if not hasattr(value, "__get__")}
 
     def _unresolved(self, annotation: Any, error: Exception) -> Unresolved:
         text = unquoted(annotation) if isinstance(annotation, str) else repr(annotation)
@@ -188,6 +170,47 @@ def _bindings(owner: Any) -> dict[Any, Any]:
     for alias in aliases:
         parameters = getattr(get_origin(alias), "__parameters__", ())
         found.update(zip(parameters, get_args(alias), strict=False))
+    return found
+
+
+def _defining_class(fn: Any, owner: Any) -> type | None:
+    """The class whose body has the function, as far as it can be told."""
+    steps = getattr(fn, "__qualname__", "").split(".")[:-1]
+    if not steps or steps[-1] == "<locals>":
+        return None
+    if owner is not None:
+        cls = owner if inspect.isclass(owner) else type(owner)
+        return next((each for each in cls.__mro__ if each.__qualname__ == ".".join(steps)), None)
+    found: Any = SimpleNamespace(**getattr(fn, "__globals__", {}))
+    for step in steps:
+        found = getattr(found, step, None)
+    return found if inspect.isclass(found) else None
+
+
+def _nested_classes(cls: type | None) -> dict[str, Any]:
+    if cls is None:
+        return {}
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if inspect.isclass(value) and value.__qualname__ == f"{cls.__qualname__}.{name}"
+    }
+
+
+def _local_names(fn: Any) -> dict[str, Any]:
+    """The names of the functions that a local one is defined in, as far as those run still.
+
+    Postponed annotations may be all that names a class there, so it is in no closure.
+    """
+    code = getattr(fn, "__code__", None)
+    found: dict[str, Any] = {}
+    if code is None or "<locals>" not in getattr(fn, "__qualname__", ""):
+        return found
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_locals is not frame.f_globals and _defines(frame.f_code, code):
+            found = {**frame.f_locals, **found}
+        frame = frame.f_back
     return found
 
 

@@ -23,6 +23,7 @@ _MANY: Final = 12  # with more parameters only the faulty ones are shown
 _INDENT: Final = " " * 10  # as deep as `  found:  `
 _MODULES: Final = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])|<locals>\.")
 
+_VARIANCE: Final = re.compile(r"(?<![\w'\"])[~+-](?=[A-Za-z_])")  # before the name of a type variable
 _GENERATOR: Final = re.compile(r"(?:\w+\.)*(?:Async)?(?:Iterator|Iterable|Generator)\[([^,]+)(?:, .*)?\]")
 
 _POSITIONAL_ONLY: Final = inspect.Parameter.POSITIONAL_ONLY
@@ -198,7 +199,7 @@ def definition_of(fn: Any, innermost: Any, *, is_async: bool) -> Definition | No
         Written(
             each.name,
             each.kind,
-            arguments.get(each.name) if known else _annotation(each.annotation),
+            (arguments.get(each.name) if known else None) or _annotation(each.annotation),
             None if each.default is inspect.Parameter.empty else defaults.get(each.name, _value(each.default)),
         )
         for each in signature.parameters.values()
@@ -225,7 +226,7 @@ def _annotation(annotation: Any) -> str | None:
         return unquoted(annotation)
     if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
         return annotation.__qualname__.rpartition(".")[2]
-    return _MODULES.sub("", repr(annotation)).replace("NoneType", "None")
+    return _VARIANCE.sub("", _MODULES.sub("", repr(annotation))).replace("NoneType", "None")
 
 
 def _value(value: Any) -> str:

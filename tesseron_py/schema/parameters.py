@@ -33,6 +33,12 @@ _QUALIFIERS: Final[dict[Any, str]] = {
     typing_extensions.ReadOnly: "TypedDicts",
 }
 _LISTS: Final = (collections.abc.Collection, collections.abc.Iterator, collections.abc.Generator)
+_NEAR: Final[dict[Any, str]] = {
+    range: "list[int]",
+    bytearray: "bytes",
+    memoryview: "bytes",
+    typing_extensions.LiteralString: "str",
+}
 _CONTEXTS: Final = ("ctx", "context")
 
 
@@ -80,11 +86,11 @@ def _check(parameter: Parameter, handler: Handler) -> bool:
     inner = _without_metadata(annotation)
     qualifier = next((each for each in _QUALIFIERS if _is_qualifier(inner, each)), None)
     if qualifier is not None:
-        type = inner.type if isinstance(inner, dataclasses.InitVar) else next(iter(get_args(inner)), str)
+        meant = inner.type if isinstance(inner, dataclasses.InitVar) else next(iter(get_args(inner)), str)
         faults.add(
             f"the parameter {name!r} is annotated {_spelled(inner)}, and {_spelled(qualifier)} is for"
-            f" {_QUALIFIERS[qualifier]}; write what it takes, such as `{name}: {_spelled(type)}`",
-            _annotate(name, _spelled(type)),
+            f" {_QUALIFIERS[qualifier]}; write what it takes, such as `{name}: {_spelled(meant)}`",
+            _annotate(name, _spelled(meant)),
             at=name,
         )
         return False
@@ -97,7 +103,13 @@ def _check(parameter: Parameter, handler: Handler) -> bool:
             at=name,
         )
         return False
-    if _holds_class(annotation):
+    if _holds(annotation, typing_extensions.Self):
+        faults.add(
+            f"the parameter {name!r} is annotated Self, and the handler is no method of an object; name the class",
+            at=name,
+        )
+        return False
+    if _holds(annotation, type):
         faults.add(
             f"the parameter {name!r} takes a class ({_spelled(annotation)}), and JSON has no classes; take its name,"
             " and look the class up",
@@ -182,10 +194,10 @@ def _is_qualifier(annotation: Any, qualifier: Any) -> bool:
     return annotation is qualifier or get_origin(annotation) is qualifier
 
 
-def _holds_class(annotation: Any) -> bool:
-    if annotation is type or get_origin(annotation) is type:
+def _holds(annotation: Any, wanted: Any) -> bool:
+    if annotation is wanted or get_origin(annotation) is wanted:
         return True
-    return any(_holds_class(each) for each in get_args(_without_metadata(annotation)))
+    return any(_holds(each, wanted) for each in get_args(_without_metadata(annotation)))
 
 
 def _description(annotation: Any, given: FieldInfo | None) -> str | None:
@@ -285,21 +297,30 @@ def optional(parameter: Parameter) -> Edit:
 def replaced(parameter: Parameter) -> Edit | None:
     """The parameter with a type that JSON has values for, where one is near; `None` where its own can be mended."""
     name, annotation = parameter.name, bare(parameter.annotation)
+    members = [each for each in get_args(annotation) if each is not type(None)] if _is_optional(annotation) else []
+    if members and all(_is_callable(each) for each in members):
+        annotation = members[0]
+    if _is_callable(annotation):
+        return _annotate(name, "…") if parameter.required else lambda definition: definition.drop(name)
+    near = _near(annotation)
+    return None if near is None else _annotate(name, near)
+
+
+def _is_callable(annotation: Any) -> bool:
+    return annotation is Callable or get_origin(annotation) is Callable or annotation in (type(len), type(_near))
+
+
+def _near(annotation: Any) -> str | None:
+    """A type that JSON has values for, in place of one it has none for."""
     origin, args = get_origin(annotation) or annotation, get_args(annotation)
-    if not isinstance(origin, type):
+    if origin is typing_extensions.Unpack:
+        return _spelled(args[0])
+    if origin in _NEAR:
+        return _NEAR[origin]
+    if not isinstance(origin, type) or origin.__module__ not in ("builtins", "collections", "collections.abc"):
         return None
-    if origin in (collections.abc.Callable, type(len), type(_spelled)):
-        if parameter.required:
-            return _annotate(name, "…")
-        return lambda definition: definition.drop(name)
-    item = _spelled(args[0]) if args else "str"
-    if origin is range:
-        return _annotate(name, "list[int]")
-    if origin in (bytearray, memoryview):
-        return _annotate(name, "bytes")
     if issubclass(origin, collections.abc.Mapping):
-        value = _spelled(args[1]) if len(args) == 2 else "Any"
-        return _annotate(name, f"dict[str, {value}]")
-    if issubclass(origin, _LISTS):
-        return _annotate(name, f"list[{item}]")
+        return f"dict[str, {_spelled(args[1]) if len(args) == 2 else 'Any'}]"
+    if issubclass(origin, _LISTS) and not issubclass(origin, tuple):
+        return f"list[{_spelled(args[0]) if args else 'str'}]"
     return None

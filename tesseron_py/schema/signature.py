@@ -286,11 +286,15 @@ def _check_types(handler: Handler, annotations: Mapping[str, Any]) -> None:
         try:
             _prepared(_adapter(annotations[parameter.name]))
         except Exception as error:
+            name, type, why = parameter.name, named(parameter.annotation), _why(error)
+            if isinstance(error, ImportError):
+                handler.faults.add(f"the parameter {name!r}, {type}, needs a package: {why}", at=name)
+                continue
             handler.faults.add(
-                f"the parameter {parameter.name!r} has a type JSON has no values for, {named(parameter.annotation)}"
-                f" ({_why(error)}); use JSON types, models, dataclasses or types pydantic validates from JSON",
+                f"the parameter {name!r} has a type JSON has no values for, {type}"
+                f" ({why}); use JSON types, models, dataclasses or types pydantic validates from JSON",
                 replaced(parameter),
-                at=parameter.name,
+                at=name,
             )
 
 

@@ -334,7 +334,7 @@ CORRECTED: list[tuple[Callable[..., Any], str]] = [
         "              f: dict[str, Any],\n"
         "          ) -> None",
     ),
-    (called, "def called(a: …, b: Callable[[], None] | None = None) -> None"),
+    (called, "def called(a: …) -> None"),
     (yields, "def yields(a: int) -> list[Query]"),
     (yields_later, "async def yields_later(a: int) -> list[int]"),
     (contexts, "def contexts(context: str, ctx: SyncContext, contexts: str) -> None"),

@@ -533,7 +533,8 @@ def test_texts(text: str, description: str | None, parameters: dict[str, str]) -
 
 
 pieces = st.sampled_from(
-    ["Args:", "Parameters", "----------", ":param a: x", ":param", "    a: b", "  a (int", "Returns:", "", "    ", "a : int",
+    ["Args:", "Parameters", "----------", ":param a: x", ":param", "    a: b", "  a (int", "Returns:", "", "    ",
+     "a : int",
      "Note:", "::", "    - x", ":type a:", ":returns: y", "Raises:", "Examples", ">>> 1", "\\*a", "    **k: v", "\t"]
 )  # fmt: skip
 
