@@ -483,13 +483,13 @@ class SyncContext(_Facts):
         else:
             value = bridge.call(fn)
         if self.cancelled:  # the answer and the end came at once: an answer to a call that is over is none
-            raise ActionCancelled("The call was given up")
+            raise ActionCancelled("The call is over: it was given up, or its handler has returned")
         return value
 
     def confirm(self, question: str, *, key: str | None = None) -> bool:
         """Ask the person for a yes; see `Context.confirm`. False, too, when the call is given up meanwhile."""
         if self.cancelled:
-            raise ActionCancelled("The call was given up")
+            raise ActionCancelled("The call is over: it was given up, or its handler has returned")
         try:
             return self._call(lambda: self._context._confirm(question, key))
         except ActionCancelled:
