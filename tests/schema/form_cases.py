@@ -1,4 +1,4 @@
-"""Generated types to ask for, values of them, and what a person who means a value fills in; and what they might, wrongly.
+"""Generated types to ask for, values of them, and what a person who means a value fills in; and what is none.
 
 Every kind of field says how its value is written in a form, and which answers are none of its: nothing here looks into
 the code that reads them.
@@ -16,8 +16,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
-from typing_extensions import TypedDict
+from pydantic import ConfigDict, Field, TypeAdapter, create_model
 
 NOTHING: Any = object()
 """What is not filled in at all."""
@@ -53,7 +52,6 @@ class Kind:
         texts: Of a choice or several, the published texts by the value of each.
         several: Several may be chosen.
         wrong: Answers that are none, whatever else is given.
-        spelled: What else spells a value, for the clients that send text.
     """
 
     type: Any
@@ -61,7 +59,6 @@ class Kind:
     wrong: tuple[Any, ...]
     texts: Mapping[Any, str] = field(default_factory=dict)
     several: bool = False
-    spelled: bool = False
 
     def written(self, value: Any) -> Any:
         """A value as the one answer of a field."""
@@ -90,14 +87,12 @@ KINDS = (
     Kind(str, st.text(max_size=6), NO_TEXT),
     Kind(Annotated[str, Field(min_length=2, max_length=4)], st.text("ab ", min_size=2, max_size=4),
          ("a", "abcde", "", *NO_TEXT)),
-    Kind(int, st.integers(-(10**20), 10**20), ("x", "1.0", "1,0", "+1", "01", "", " ", 1.5, True, *OTHER),
-         spelled=True),
-    Kind(Annotated[int, Field(ge=-3, lt=10)], st.integers(-3, 9), (-4, 10, "10", "-4", "²", False, *OTHER),
-         spelled=True),
+    Kind(int, st.integers(-(10**20), 10**20), ("x", "1.0", "1,0", "+1", "01", "", " ", 1.5, True, *OTHER)),
+    Kind(Annotated[int, Field(ge=-3, lt=10)], st.integers(-3, 9), (-4, 10, "10", "-4", "²", False, *OTHER)),
     Kind(float, st.floats(allow_nan=False, allow_infinity=False),
-         ("1.500", "-12.345", "1,5", "NaN", "Infinity", "1e999", ".5", "", True, *OTHER), spelled=True),
-    Kind(Annotated[float, Field(gt=0, le=1.5)], st.floats(0.01, 1.5), (0, -1, 1.6, "0", "1.6", *OTHER), spelled=True),
-    Kind(bool, st.booleans(), (1, 0, 1.0, "maybe", "y", "on", "", "2", *OTHER), spelled=True),
+         ("1.500", "-12.345", "1,5", "NaN", "Infinity", "1e999", ".5", "", True, *OTHER)),
+    Kind(Annotated[float, Field(gt=0, le=1.5)], st.floats(0.01, 1.5), (0, -1, 1.6, "0", "1.6", *OTHER)),
+    Kind(bool, st.booleans(), (1, 0, 1.0, "maybe", "y", "on", "", "2", *OTHER)),
     Kind(date, st.dates(date(1000, 1, 1)), ("2026-13-01", "tomorrow", "", 20260101, True, *OTHER)),
     Kind(timedelta, st.timedeltas(timedelta(0), timedelta(9)), ("1 hour", "", True, *OTHER)),
     Kind(UUID, st.uuids(), ("7", "", 7, *OTHER)),
@@ -127,6 +122,7 @@ class Part:
     value: Any
     parts: list[Part] = field(default_factory=list)
     type: Any = None
+    default: Any = None
 
     def answer(self, prefix: str, *, lists: bool) -> dict[str, Any]:
         """What is filled in for it."""
@@ -216,7 +212,8 @@ def parts(draw: st.DrawFn, depth: int) -> list[Part]:
             found.append(Part(name, None, optional, value, inner, draw(types(inner))))
         else:
             kind = draw(st.sampled_from(KINDS))
-            found.append(Part(name, kind, optional, NOTHING if given_up else draw(kind.values)))
+            value = NOTHING if given_up else draw(kind.values)
+            found.append(Part(name, kind, optional, value, default=draw(st.none() | kind.values)))
     return found
 
 
@@ -226,7 +223,10 @@ def types(draw: st.DrawFn, of: list[Part]) -> Any:
     fields: dict[str, Any] = {}
     for part in of:
         inner = part.type if part.kind is None else part.kind.type
-        fields[part.name] = (inner | None, None) if part.optional else (inner, ...)
+        if part.optional:
+            fields[part.name] = (inner, part.default) if part.default is not None else (inner | None, None)
+        else:
+            fields[part.name] = (inner, ...)
     return create_model(draw(st.sampled_from(["Form", "Other"])), __config__=ConfigDict(frozen=True), **fields)
 
 
