@@ -134,5 +134,5 @@ def _titles_of_parts(schema: Mapping[str, Any], choices: Mapping[str, Any]) -> d
 
 
 def _by_text(texts: Iterable[str], names: list[Any]) -> dict[str, str]:
-    """A choice whose name is null is titled by its text."""
-    return {text: text if name is None else str(name) for text, name in zip(texts, names, strict=True)}
+    """A choice without a name is titled by its text."""
+    return {text: text if name in (None, "") else str(name) for text, name in zip(texts, names, strict=True)}

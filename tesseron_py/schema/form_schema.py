@@ -15,6 +15,8 @@ from pydantic_core import core_schema
 
 FLAGS: Final = "x-tesseron-flags"
 """By the names of a flag's members, the integers that they are; it never leaves the house."""
+CLASS: Final = "x-tesseron-class"
+"""That title and description are those of a class, for programmers; likewise."""
 
 
 class FormFields(GenerateJsonSchema):
@@ -30,11 +32,11 @@ class FormFields(GenerateJsonSchema):
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         cls = schema["cls"]
         if not issubclass(cls, Flag):
-            return super().enum_schema(schema) | _names(schema["members"])
+            return super().enum_schema(schema) | {CLASS: True} | _names(schema["members"])
         members = list(cls)
         flags = {str(member.name): member.value for member in members}
         items: dict[str, Any] = {"enum": list(flags)} | _names(members)
-        return {"type": "array", "items": items, FLAGS: flags}
+        return {"type": "array", "items": items, FLAGS: flags, CLASS: True}
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         written = super().generate_inner(schema)
@@ -61,6 +63,6 @@ def _title(member: Enum) -> str | None:
     for name in ("label", "title"):
         found = getattr(member, name, None)
         # A string enum has a method `title`, and an enum may have a member of either name.
-        if isinstance(found, str) and not isinstance(found, Enum):
+        if isinstance(found, str) and found and not isinstance(found, Enum):
             return found
     return None

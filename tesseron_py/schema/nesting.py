@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..errors import InvalidSchema
 from .fields import Field, field_of, title_of
+from .form_schema import CLASS
 from .references import References
 
 DEEPEST: Final = 2
@@ -95,9 +96,10 @@ class _Walk:
             title = self._title(below, each, name)
             if place.default is not None and name in place.default:
                 each = {**each, "default": place.default[name]}
-            said = " ".join(text for text in ("" if members else place.said, self._said(below, each)) if text)
+            said = " ".join(text for text in ("" if members else place.said, self._own(below, "description")) if text)
+            each = {key: value for key, value in each.items() if key != "description"}
             if said:
-                each = {**each, "description": said}
+                each["description"] = said
             default = each.get("default")
             inner = _Place(
                 (*place.path, name),
@@ -141,21 +143,24 @@ class _Walk:
             else:
                 return raw, open
 
-    def _said(self, raw: Mapping[str, Any], inlined: Mapping[str, Any]) -> str:
-        """A field's description; of an object the author's own alone, and not what its class says of itself."""
-        said = raw if inlined.get("type") == "object" else inlined
-        return said["description"] if isinstance(said.get("description"), str) else ""
-
     def _title(self, raw: Mapping[str, Any], inlined: Mapping[str, Any], name: str) -> str:
-        """The author's at the field; a type's own only for a single value; else one made of the name."""
+        """The author's at the field; a class's own only for a single value; else one made of the name."""
         if self._single:
             items = inlined.get("items")
             of_items = items.get("title") if isinstance(items, Mapping) else None
             return str(inlined.get("title") or of_items or title_of(name))
+        return self._own(raw, "title") or title_of(name)
+
+    def _own(self, raw: Mapping[str, Any], keyword: str) -> str | None:
+        """What the author says at the field, or in an alias of its type; not what a class says of itself."""
         here: Mapping[str, Any] | None = raw
-        while here is not None and "$ref" not in here and "title" not in here:
-            here = _only_option(here)
-        return str((here or {}).get("title") or title_of(name))
+        for _ in range(64):  # longer is a cycle, which says nothing
+            if here is None or "properties" in here or CLASS in here:
+                return None
+            if isinstance(found := here.get(keyword), str) and found:
+                return found
+            here = self._references.resolve(here["$ref"]) if "$ref" in here else _only_option(here)
+        return None
 
 
 def _only_option(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
