@@ -18,23 +18,56 @@ from tesseron_py.schema.spelling import reads_two_ways, spelled_value
     [
         ("boolean", ["true", "True", "TRUE", "yes", "Yes", "1", " true\n", "\tYES "], True),
         ("boolean", ["false", "False", "no", "NO", "0", " 0 "], False),
-        ("boolean", ["", " ", "y", "n", "on", "off", "ja", "t", "2", "1.0", "-1", "truee", "yes no", "ｙｅｓ", "none"], None),
+        (
+            "boolean",
+            ["", " ", "y", "n", "on", "off", "ja", "t", "2", "1.0", "-1", "truee", "yes no", "ｙｅｓ", "none"],
+            None,
+        ),
         ("integer", ["7", " 7 ", "7\n"], 7),
         ("integer", ["-7"], -7),
         ("integer", ["0", "-0"], 0),
         ("integer", ["100000000000000000000"], 10**20),
-        ("integer", ["", "+7", "07", "7.0", "7,0", "1 000", "1_000", "1e3", "0x7", "٧", "²", "seven", "--7", "9" * 2000], None),
+        (
+            "integer",
+            ["", "+7", "07", "7.0", "7,0", "1 000", "1_000", "1e3", "0x7", "٧", "²", "seven", "--7", "9" * 2000],
+            None,
+        ),
         ("number", ["1.5", " 1.5 ", "1.50", "15e-1", "0.15E+1"], 1.5),
         ("number", ["0.125"], 0.125),
         ("number", ["1500"], 1500),
         ("number", ["1.500e3", "1.5e3", "1500.0", "1500.000"], 1500.0),
         ("number", ["-0.500"], -0.5),
-        ("number", ["", "1,5", "1.500", "-999.999", "1,500.00", "1.500,00", ".5", "5.", "+5", "05", "1e", "1e999", "NaN",
-                    "nan", "Infinity", "-inf", "1_0", "1 5", "٣", "0x1", "9" * 400], None),
+        (
+            "number",
+            [
+                "",
+                "1,5",
+                "1.500",
+                "-999.999",
+                "1,500.00",
+                "1.500,00",
+                ".5",
+                "5.",
+                "+5",
+                "05",
+                "1e",
+                "1e999",
+                "NaN",
+                "nan",
+                "Infinity",
+                "-inf",
+                "1_0",
+                "1 5",
+                "٣",
+                "0x1",
+                "9" * 400,
+            ],
+            None,
+        ),
         ("string", ["7", "true"], None),
         ("array", ["[]"], None),
     ],
-)  # fmt: skip
+)
 def test_field_52_a_text_is_a_value_only_if_it_spells_exactly_one(type: str, texts: list[str], value: Any) -> None:
     for text in texts:
         found = spelled_value(text, type)
@@ -78,12 +111,15 @@ JSON = {
 @pytest.mark.parametrize(
     ("content", "answer"),
     [
-        ({"count": "3", "price": "1.5", "sure": "No", "rank": "2"}, {"count": 3, "price": 1.5, "sure": False, "rank": 2}),
-        ({name: "" for name in JSON["properties"]}, {"size": "", "note": "", "any": ""}),
-        ({name: "  " for name in JSON["properties"]}, {"code": "  ", "note": "  ", "any": "  "}),
+        (
+            {"count": "3", "price": "1.5", "sure": "No", "rank": "2"},
+            {"count": 3, "price": 1.5, "sure": False, "rank": 2},
+        ),
+        (dict.fromkeys(JSON["properties"], ""), {"size": "", "note": "", "any": ""}),
+        (dict.fromkeys(JSON["properties"], "  "), {"code": "  ", "note": "  ", "any": "  "}),
         ({"note": "3", "any": "true"}, {"note": "3", "any": "true"}),
     ],
-)  # fmt: skip
+)
 def test_a_json_schema_has_the_same_rule(content: dict[str, Any], answer: dict[str, Any]) -> None:
     assert form_for_json_schema(JSON).parse(content) == answer
 
