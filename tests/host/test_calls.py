@@ -624,7 +624,8 @@ async def test_a_gate_that_was_asked_says_so_whoever_brings_the_answer() -> None
         asked = await gateway.recv()
         await gateway.send(**told(caller=caller(elicitation=False)))
         await gateway.send(id=asked["id"], result={"action": "decline"})
-        assert (await gateway.recv())["error"]["message"] == "The person was asked, and there was no yes"
+        _, message, _ = error_of(await gateway.recv())
+        assert message == "There was no yes: the question was put, and nobody accepted it"
 
 
 async def test_field_84_a_blocking_handler_does_not_hold_up_another_call() -> None:

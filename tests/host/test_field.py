@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from dataclasses import dataclass
 from datetime import date, datetime
+from datetime import time as time_of_day
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Literal, Optional
 from uuid import UUID
 
 import anyio
+import jsonschema
 import pytest
 from pydantic import BaseModel, Field
 
 import tesseron_py
 from tesseron_py import (
     ActionCancelled,
+    Cancelled,
     Context,
+    Declined,
     ElicitationNotAvailable,
     InvalidAnswer,
     InvalidSchema,
@@ -28,11 +34,17 @@ from tesseron_py import (
     TesseronError,
     sync,
 )
+from tesseron_py.bindings import unix, websocket
+from tesseron_py.bindings.channel import Closed
+from tesseron_py.bindings.memory import MemoryChannel, pair
 from tesseron_py.content import Text
 from tesseron_py.home import Home
 from tesseron_py.host.host import Host
+from tesseron_py.host.pairing import Pair
+from tesseron_py.host.session import Session
+from tesseron_py.protocol.messages import AgentInfo
 
-from .fake_gateway import connected, serving
+from .fake_gateway import FakeGateway, connected, serving
 
 UNABLE = {"streaming": True, "subscriptions": True, "sampling": True, "elicitation": False}
 
@@ -369,6 +381,248 @@ async def test_field_45_after_the_connection_is_closed_whoever_asks_learns_it_at
         with anyio.fail_after(5):
             await ended.wait()
     assert outcomes == ["ActionCancelled"] * 3
+
+
+class Speed(StrEnum):
+    SLOW = "slow"
+    FAST = "fast"
+
+
+class Trip(BaseModel):
+    speed: Speed
+    other: Speed | None = Speed.SLOW
+
+
+async def test_field_9_an_enum_of_strings_is_a_choice_of_strings() -> None:
+    app = Tesseron("shop")
+
+    @app.action
+    async def plan(ctx: Context) -> list[Any]:
+        trip = await ctx.elicit("How?", Trip)
+        assert trip is not None
+        return [trip.speed is Speed.FAST, trip.other is Speed.SLOW]
+
+    async with serving(app) as gateway:
+        await gateway.invoke("plan")
+        request = await gateway.recv()
+        form = request["params"]["schema"]
+        for name in ("speed", "other"):
+            field = form["properties"][name]
+            assert (field["type"], field["enum"]) == ("string", ["slow", "fast"])
+        assert form["required"] == ["speed"]
+        await gateway.send(id=request["id"], result={"action": "accept", "value": {"speed": "fast"}})
+        assert (await gateway.recv())["result"]["output"] == [True, True]
+
+
+async def learnt(answer: dict[str, Any]) -> list[Any]:
+    """What confirm, elicit and ask make of an answer, in a coroutine and in a thread."""
+    app, found = Tesseron("shop"), list[Any]()
+
+    @app.action("asks")
+    async def asks(ctx: Context) -> None:
+        found.extend([await ctx.confirm("Sure?"), await ctx.elicit("Who?", Guest), await ctx.ask("Who?", Guest)])
+
+    @app.action("asksInThread")
+    def asks_in_thread(ctx: SyncContext) -> None:
+        found.extend([ctx.confirm("Sure?"), ctx.elicit("Who?", Guest), ctx.ask("Who?", Guest)])
+
+    async with serving(app) as gateway:
+        for name in ("asks", "asksInThread"):
+            await gateway.invoke(name)
+            for _ in range(3):
+                await gateway.send(id=(await gateway.recv())["id"], result=answer)
+            assert "result" in await gateway.recv()
+    assert found[:3] == found[3:]
+    return found[:3]
+
+
+@pytest.mark.parametrize(("action", "answer"), [("decline", Declined()), ("cancel", Cancelled())])
+async def test_field_28_a_refusal_is_false_wherever_it_stands(action: str, answer: Any) -> None:
+    confirmed, value, asked = await learnt({"action": action})
+    assert confirmed is False
+    assert value is None
+    assert asked == answer
+    assert not asked
+
+
+LEFTOVERS: list[Any] = [{}, None, {"name": "Al", "age": 7}, {"name": 7}, {"approve": True}, [], "yes", True]
+
+
+@pytest.mark.parametrize("value", LEFTOVERS, ids=str)
+@pytest.mark.parametrize(("action", "answer"), [("decline", Declined()), ("cancel", Cancelled())])
+async def test_field_33_what_comes_with_a_refusal_is_not_looked_at(action: str, answer: Any, value: Any) -> None:
+    assert await learnt({"action": action, "value": value}) == [False, None, answer]
+
+
+class Access(BaseModel):
+    scope: Literal["one", "some", "all"] = "all"
+
+
+SCOPES = {"type": "string", "enum": ["one", "some", "all"], "default": "all"}
+
+
+@pytest.mark.parametrize("scope", ["everything", "ALL", "all,one", ["one"], True, 2])
+@pytest.mark.parametrize("how", ["type", "schema"])
+async def test_field_35_a_choice_that_is_none_is_refused_and_not_the_widest(scope: Any, how: str) -> None:
+    app, granted = Tesseron("shop"), list[Any]()
+
+    @app.action
+    async def grant(ctx: Context) -> None:
+        if how == "type":
+            granted.append(await ctx.elicit("How much?", Access))
+        else:
+            granted.append(
+                await ctx.elicit("How much?", json_schema={"type": "object", "properties": {"scope": SCOPES}})
+            )
+
+    async with serving(app) as gateway:
+        await gateway.invoke("grant")
+        await gateway.send(id=(await gateway.recv())["id"], result={"action": "accept", "value": {"scope": scope}})
+        error = (await gateway.recv())["error"]
+        assert error["code"] == -32005
+        assert [issue["path"] for issue in error["data"]] == [["scope"]]
+    assert granted == []
+
+
+async def test_field_101_what_the_model_passes_is_no_yes_and_a_no_is_final() -> None:
+    app, dropped = Tesseron("shop"), list[str]()
+
+    @app.action("asks")
+    async def asks(name: str, ctx: Context, confirm: bool = False, force: bool = False) -> bool:
+        if await ctx.confirm(f"Drop {name}?"):
+            dropped.append(name)
+        return bool(dropped)
+
+    @app.action("gated").confirm("Drop {name}?").handler
+    async def gated(name: str, confirm: bool = False, force: bool = False) -> bool:
+        dropped.append(name)
+        return True
+
+    async with serving(app) as gateway:
+        for tool, output in (("asks", False), ("gated", {"cancelled": True})):
+            for _ in range(2):  # asked again, and refused again
+                await gateway.invoke(tool, {"name": "t", "confirm": True, "force": True})
+                await gateway.send(id=(await gateway.recv())["id"], result={"action": "decline"})
+                assert (await gateway.recv())["result"]["output"] == output
+    assert dropped == []
+
+
+@pytest.mark.parametrize("binding", ["ws", "uds"])
+async def test_field_99_what_is_asked_over_a_closed_socket_fails_at_once(binding: Any, tesseron_home: Path) -> None:
+    app, outcomes = Tesseron("shop"), list[str]()
+    asked, ended = anyio.Event(), anyio.Event()
+
+    @app.action
+    async def stubborn(ctx: Context) -> None:
+        with anyio.CancelScope(shield=True):
+            for ask in (ctx.elicit, ctx.sample, ctx.ask):
+                asked.set()
+                try:
+                    outcomes.append(str(await ask("Still there?")))
+                except TesseronError as problem:
+                    outcomes.append(type(problem).__name__)
+        ended.set()
+
+    async with app.listen(binding) as host:
+        (path,) = (tesseron_home / "instances").iterdir()
+        place = json.loads(path.read_text())["transport"]
+        dial = (
+            websocket.dial(place["url"], code=host.claim_code)
+            if binding == "ws"
+            else unix.dial(place["path"], code=host.claim_code)
+        )
+        gateway = FakeGateway(await dial)  # type: ignore[arg-type]
+        await gateway.welcome(resumeToken="rt")
+        await gateway.send(method="tesseron/claimed", params={"agent": {"id": "a", "name": "A"}, "claimedAt": 1})
+        await gateway.invoke("stubborn")
+        assert (await gateway.recv())["method"] == "elicitation/request"
+        await gateway.channel.aclose()
+        with anyio.fail_after(5):
+            await ended.wait()
+    assert outcomes[0] in ("TransportClosed", "ActionCancelled")
+    assert outcomes[1:] == ["ActionCancelled"] * 2
+
+
+class Gone(MemoryChannel):
+    """A connection whose end has not been seen yet by whoever sends."""
+
+    def __init__(self, channel: MemoryChannel) -> None:
+        self.__dict__ = channel.__dict__
+        self.gone: bool = False
+
+    async def send(self, text: str) -> None:
+        if self.gone:
+            raise Closed("the peer vanished", 1006)
+        await super().send(text)
+
+
+async def test_field_99_a_question_that_cannot_be_sent_is_an_error_at_once() -> None:
+    app, outcomes, ended = Tesseron("shop"), list[str](), anyio.Event()
+    here, there = pair()
+    channel = Gone(there)
+
+    @app.action
+    async def ask(ctx: Context) -> None:
+        channel.gone = True
+        for asks in (ctx.confirm, ctx.elicit, ctx.sample):
+            try:
+                outcomes.append(str(await asks("Still there?")))
+            except TesseronError as problem:
+                outcomes.append(type(problem).__name__)
+        ended.set()
+
+    async with Home() as home:
+        home.start(Session(app, channel, home).run)
+        gateway = FakeGateway(here)
+        await gateway.welcome()
+        await gateway.invoke("ask")
+        with anyio.fail_after(5):
+            await ended.wait()
+        await here.aclose()
+    assert outcomes == ["False", "TransportClosed", "TransportClosed"]
+
+
+async def test_field_95_a_refused_resume_is_followed_by_a_hello_at_once() -> None:
+    app = Tesseron("shop")
+    app.action("say").handler(lambda: "ok")
+    here, there = pair()
+    async with Home() as home:
+        kept = Pair("s_old", "stale", AgentInfo("claude", "Claude"), time.time())
+        session = Session(app, there, home, pair=kept)
+        home.start(session.run)
+        gateway = FakeGateway(here)
+        resume = await gateway.recv()
+        assert (resume["method"], resume["params"]["resumeToken"]) == ("tesseron/resume", "stale")
+        await gateway.send(id=resume["id"], error={"code": -32011, "message": "unknown"})
+        hello = await gateway.welcome(sessionId="s_new", claimCode="AB3X-7K")
+        assert hello["method"] == "tesseron/hello"
+        assert not {"sessionId", "resumeToken"} & set(hello["params"])
+        assert (await gateway.call("say"))["result"]["output"] == "ok"
+        assert (session.session_id, session.resumed, session.claim_code) == ("s_new", False, "AB3X-7K")
+        await here.aclose()
+
+
+async def test_field_21_a_result_keeps_what_its_schema_says_of_its_date() -> None:
+    class Event(BaseModel):
+        at: datetime
+        begins: time_of_day
+        seen: datetime | None = None
+
+    app = Tesseron("shop")
+
+    @app.action("give").output(Event).strict_output().handler
+    async def give() -> Event:
+        naive = datetime(2026, 1, 2, 3, 4)
+        return Event(at=naive, begins=time_of_day(5, 6), seen=naive)
+
+    async with connected(app) as gateway:
+        (action,) = (await gateway.welcome())["params"]["actions"]
+        output = (await gateway.call("give"))["result"]["output"]
+    checker = jsonschema.FormatChecker(formats=())
+    for promise in ("date-time", "time"):
+        checker.checks(promise)(lambda text: re.search(r"([Zz]|[+-]\d\d:\d\d)$", text) is not None)
+    jsonschema.Draft202012Validator(action["outputSchema"], format_checker=checker).validate(output)
+    assert output["at"].startswith("2026-01-02T03:04:00")
 
 
 # Envelopes ------------------------------------------------------------------------------------------------------
