@@ -1,9 +1,9 @@
 """What is otherwise on our wire than pydantic has it, as changes to its core schemas.
 
 Bytes are standard base64 (RFC 4648 §4) wherever they stand, and URL-safe base64 is read as well. Pydantic writes the
-bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most decoders misread. Where
-an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept. Two more when reading: an iterable is
-validated at once, and the members of an enum in a `Literal` are read by their values.
+bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most decoders misread.
+Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept. Two more when reading: an
+iterable is validated at once, and the members of an enum in a `Literal` are read by their values.
 """
 
 from __future__ import annotations

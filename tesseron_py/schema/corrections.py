@@ -192,22 +192,35 @@ def _is_among(value: Any, choices: list[Any]) -> bool:
     return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
 
 
-def _matches(place: Place, value: Any) -> bool:
-    """Whether a value may be meant for a place."""
+def _matches(place: Place, value: Any, exactly: bool) -> bool:
+    """Whether a value may be meant for a place; unless exactly, one that equals a choice in Python counts as it."""
     if value is None:
         return place.null or place.kinds is None
     if place.alternatives:
-        return any(_matches(each, value) for each in place.alternatives)
+        return any(_matches(each, value, exactly) for each in place.alternatives)
+    if not exactly and type(value) in place.refuse:
+        return value in place.choices
     if place.kinds is not None and not place.kinds & _kinds_of(value):
         return False
     if isinstance(value, dict):
         return all(name in value for name in place.needed) and all(
-            (item is None and name in place.drop) or ((inner := _below(place, name)) and _matches(inner, item))
+            (item is None and name in place.drop) or ((inner := _below(place, name)) and _matches(inner, item, exactly))
             for name, item in value.items()
         )
     if isinstance(value, list):
-        return all((inner := _at(place, index)) is None or _matches(inner, item) for index, item in enumerate(value))
+        return all(
+            (inner := _at(place, index)) is None or _matches(inner, item, exactly) for index, item in enumerate(value)
+        )
     return not place.is_choice or _is_among(value, place.choices)
+
+
+def _chosen(place: Place, value: Any) -> Place | None:
+    """The alternative that a value is meant for."""
+    for exactly in (True, False):
+        for each in place.alternatives:
+            if _matches(each, value, exactly):
+                return each
+    return None
 
 
 def _below(place: Place, name: str) -> Place | None:
@@ -223,7 +236,7 @@ def _correct(place: Place, value: Any, path: list[str | int], issues: list[Issue
         issues.append(Issue(f"{described(place.choices)} is expected, got {described([value])}", path))
     elif place.alternatives:
         if isinstance(value, (dict, list)):
-            chosen = next((each for each in place.alternatives if _matches(each, value)), None)
+            chosen = _chosen(place, value)
             if chosen is not None:
                 _correct(chosen, value, path, issues)
     elif isinstance(value, dict):

@@ -28,8 +28,8 @@ WRITE = os.environ.get("GOLDEN") == "write"
 ORDER: Final = [
     "type", "title", "description", "format", "contentEncoding", "contentMediaType", "pattern", "minLength",
     "maxLength", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "enum", "default",
-    "examples", "contentSchema", "deprecated", "readOnly", "writeOnly", "x-widget", "anyOf", "prefixItems", "items", "minItems",
-    "maxItems", "properties", "propertyNames", "required", "additionalProperties", "minProperties",
+    "examples", "contentSchema", "deprecated", "readOnly", "writeOnly", "x-widget", "anyOf", "prefixItems", "items",
+    "minItems", "maxItems", "properties", "propertyNames", "required", "additionalProperties", "minProperties",
 ]  # fmt: skip
 FORMATS: Final = {"date", "date-time", "duration", "email", "ipv4", "ipv6", "regex", "time", "uri", "uuid", "phone"}
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from re import Pattern
-from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, NewType, Optional, TypeVar, Union
+from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, NewType, NotRequired, Optional, TypeVar, Union
 
 from annotated_types import Ge, Gt, Interval, Len, MultipleOf
 from pydantic import (
@@ -50,7 +50,7 @@ from pydantic import (
     field_serializer,
 )
 from pydantic.dataclasses import dataclass as pydantic_dataclass
-from typing_extensions import NotRequired, TypeAliasType, TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 LOOSER: Final[Mapping[str, str]] = {
     "null": "null of what is optional counts as absent, and null is taken where the type takes it",
@@ -363,9 +363,7 @@ PARAMETERS: Final = [
     Taken("str_len", Annotated[str, Len(1)], ["a"], [""]),
     Taken("str_pattern", Annotated[str, Field(pattern="^[A-Z][0-9]+$")], ["A1"], ["a1", "A"]),
     Taken("str_pattern_named", Annotated[str, Field(pattern=r"\A(?P<y>\d{4})\-\d\d\z")], ["2026-01"], ["26-01"]),
-    Taken(
-        "str_pattern_of_rust", Annotated[str, Field(pattern=r"(?i)^\p{L}+$")], ["Zoë"], [1], {}, {"limit": ["1"]}
-    ),
+    Taken("str_pattern_of_rust", Annotated[str, Field(pattern=r"(?i)^\p{L}+$")], ["Zoë"], [1], {}, {"limit": ["1"]}),
     Taken(
         "str_stripped",
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3)],
@@ -465,7 +463,12 @@ PARAMETERS: Final = [
     Taken("many_or_none", Union[int, str, list[int], None], [1, "a", [1]], [0.5, ["a"]], {"null": [None]}),  # noqa: UP007  # old
     Taken("decimal_or_str", Decimal | str, [1, "a"], [True]),
     Taken("model_or_str", Address | str, [{"street": "a"}, "a"], [{}, {"street": 1}, 1]),
-    Taken("tagged", Pet, [{"kind": "cat"}, {"kind": "dog", "name": "Rex"}], [{"lives": 9}, {"kind": "cow"}, {"kind": "dog"}]),
+    Taken(
+        "tagged",
+        Pet,
+        [{"kind": "cat"}, {"kind": "dog", "name": "Rex"}],
+        [{"lives": 9}, {"kind": "cow"}, {"kind": "dog"}],
+    ),
     Taken("tagged_or_none", Pet | None, [{"kind": "cat"}], [{}], {"null": [None]}),
     Taken(
         "tagged_twice",
@@ -480,16 +483,35 @@ PARAMETERS: Final = [
         [None, []],
     ),
     # Models and their like
-    Taken("model", Address, [{"street": "a"}], [{}, {"street": 1}, {"street": "a", "x": 1}], {"null": [{"street": "a", "note": None}]}),
+    Taken(
+        "model",
+        Address,
+        [{"street": "a"}],
+        [{}, {"street": 1}, {"street": "a", "x": 1}],
+        {"null": [{"street": "a", "note": None}]},
+    ),
     Taken("model_titled", Titled, [{"weight": 1}], [{"weight": 0}]),
     Taken("model_default", Address, [{"street": "a"}], [{}], {"null": [None]}, default=Address(street="a", number=2)),
     Taken("list_of_models", list[Address], [[{"street": "a"}]], [[{}], [{"street": "a", "x": 1}]]),
     Taken("dict_of_models", dict[str, Address], [{"x": {"street": "a"}}], [{"x": {}}]),
     Taken("generic", Box[int], [{"content": 1}], [{"content": "1"}]),
     Taken("root_model", Tags, [{"a": ["b"]}], [{"a": "b"}]),
-    Taken("recursive", Tree, [{"name": "a", "children": [{"name": "b"}]}], [{"children": []}, {"name": "a", "children": [1]}], {}, {"recursion": [{"name": "a", "children": [{}]}]}),
+    Taken(
+        "recursive",
+        Tree,
+        [{"name": "a", "children": [{"name": "b"}]}],
+        [{"children": []}, {"name": "a", "children": [1]}],
+        {},
+        {"recursion": [{"name": "a", "children": [{}]}]},
+    ),
     Taken("recursive_alias", Tree2, ["a", {"b": {"c": "d"}}], [1], {}, {"recursion": [{"b": {"c": 1}}]}),
-    Taken("dataclass", Point, [{"x": 1}, {"x": 1, "y": 0.5}], [{}, {"x": "1"}, {"x": 1, "z": 0}], {"null": [{"x": 1, "y": None}]}),
+    Taken(
+        "dataclass",
+        Point,
+        [{"x": 1}, {"x": 1, "y": 0.5}],
+        [{}, {"x": "1"}, {"x": 1, "z": 0}],
+        {"null": [{"x": 1, "y": None}]},
+    ),
     Taken("dataclass_described", Described, [{"point": {"x": 1}}], [{"point": {}}]),
     Taken("dataclass_init_var", Started, [{"n": 1, "start": 2}], [{}]),
     Taken("dataclass_of_pydantic", Checked, [{"n": 1}], [{"n": 0}]),
@@ -499,13 +521,30 @@ PARAMETERS: Final = [
     Taken("validated_after", Annotated[int, AfterValidator(even)], [2], ["2"], {}, {"author": [3]}),
     Taken("validated_before", Annotated[Literal["a"], BeforeValidator(lower)], ["a"], ["b"], {"author": ["A"]}),
     Taken("not_validated", SkipValidation[int], [1], [], {"author": ["x"]}),
-    Taken("schema_of_the_author", Annotated[str, Field(json_schema_extra={"x-widget": "area", "format": "phone"})], ["1"], [1]),
-]  # fmt: skip
+    Taken(
+        "schema_of_the_author",
+        Annotated[str, Field(json_schema_extra={"x-widget": "area", "format": "phone"})],
+        ["1"],
+        [1],
+    ),
+]
 
 INPUTS: Final = [
-    Taken("model", Address, [{"street": "a"}], [{}, {"street": 1}, {"street": "a", "x": 1}, {"street": "a", "number": 0}], {"null": [{"street": "a", "number": None}]}),
+    Taken(
+        "model",
+        Address,
+        [{"street": "a"}],
+        [{}, {"street": 1}, {"street": "a", "x": 1}, {"street": "a", "number": 0}],
+        {"null": [{"street": "a", "number": None}]},
+    ),
     Taken("model_titled", Titled, [{"weight": 1}], [{"weight": 0}]),
-    Taken("model_nested", Order, [{"address": {"street": "a"}, "due": MOMENT}], [{"address": {}}, {"address": {"street": "a"}, "size": "huge"}], {"null": [{"address": {"street": "a"}, "due": None}]}),
+    Taken(
+        "model_nested",
+        Order,
+        [{"address": {"street": "a"}, "due": MOMENT}],
+        [{"address": {}}, {"address": {"street": "a"}, "size": "huge"}],
+        {"null": [{"address": {"street": "a"}, "due": None}]},
+    ),
     Taken("model_open", Open, [{"name": "a", "x": [1]}], [{"x": 1}]),
     Taken("model_aliased", Aliased, [{"externalX": 1}], [{"inner": 1}]),
     Taken("model_by_name", Named, [{"externalX": 1}], [{}], {"again": [{"inner": 1}]}),
@@ -513,9 +552,29 @@ INPUTS: Final = [
     Taken("model_trimmed", Trimmed, [{"word": " abc "}], [{"word": 1}], {}, {"limit": [{"word": "abcd"}]}),
     Taken("model_empty", Empty, [{}], [{"a": 1}]),
     Taken("model_generic", Box[list[int]], [{"content": [1]}], [{"content": 1}]),
-    Taken("model_recursive", Tree, [{"name": "a", "children": [{"name": "b"}]}], [{}], {}, {"recursion": [{"name": "a", "children": [{}]}]}),
-    Taken("models_recursive", Left, [{}, {"right": {"left": {}}}], [{"right": 1}], {"null": [{"right": None}]}, {"recursion": [{"right": {"left": {"x": 1}}}]}),
-    Taken("model_priced", Box[Decimal | None], [{"content": "1.5"}, {}], [{"content": True}], {"null": [{"content": None}]}),
+    Taken(
+        "model_recursive",
+        Tree,
+        [{"name": "a", "children": [{"name": "b"}]}],
+        [{}],
+        {},
+        {"recursion": [{"name": "a", "children": [{}]}]},
+    ),
+    Taken(
+        "models_recursive",
+        Left,
+        [{}, {"right": {"left": {}}}],
+        [{"right": 1}],
+        {"null": [{"right": None}]},
+        {"recursion": [{"right": {"left": {"x": 1}}}]},
+    ),
+    Taken(
+        "model_priced",
+        Box[Decimal | None],
+        [{"content": "1.5"}, {}],
+        [{"content": True}],
+        {"null": [{"content": None}]},
+    ),
     Taken("dataclass", Point, [{"x": 1}], [{}, {"x": "1"}]),
     Taken("dataclass_described", Described, [{"point": {"x": 1}, "labels": ["a"]}], [{"point": {}}]),
     Taken("typed_dict", Movie, [{"title": "a", "id": 1}], [{"title": "a"}]),
@@ -523,7 +582,7 @@ INPUTS: Final = [
     Taken("root_model", Tags, [{"a": ["b"]}], [{"a": "b"}]),
     Taken("dict", dict[str, int], [{"a": 1}], [{"a": "1"}]),
     Taken("dict_of_names", dict[Literal["a", "b"], int], [{"a": 1}], [{"c": 1}]),
-]  # fmt: skip
+]
 
 NOON = datetime(2026, 1, 31, 12)
 OUTPUTS: Final = [
@@ -563,18 +622,38 @@ OUTPUTS: Final = [
         [
             (
                 Priced(
-                    price=Decimal("1.5"), at=NOON, took=timedelta(minutes=1), day=date(2026, 1, 31), id=uuid.UUID(ID),
-                    raw=b"hi", path=Path("a"), link=AnyUrl("https://x.example"), tags={"t"}, size=Size.LARGE,
+                    price=Decimal("1.5"),
+                    at=NOON,
+                    took=timedelta(minutes=1),
+                    day=date(2026, 1, 31),
+                    id=uuid.UUID(ID),
+                    raw=b"hi",
+                    path=Path("a"),
+                    link=AnyUrl("https://x.example"),
+                    tags={"t"},
+                    size=Size.LARGE,
                 ),
                 {
-                    "price": "1.5", "at": "2026-01-31T12:00:00", "took": 60.0, "day": "2026-01-31", "id": ID,
-                    "raw": "aGk=", "path": "a", "link": "https://x.example/", "tags": ["t"], "size": "large",
+                    "price": "1.5",
+                    "at": "2026-01-31T12:00:00",
+                    "took": 60.0,
+                    "day": "2026-01-31",
+                    "id": ID,
+                    "raw": "aGk=",
+                    "path": "a",
+                    "link": "https://x.example/",
+                    "tags": ["t"],
+                    "size": "large",
                     "doubled": "3.0",
                 },
             )
         ],
     ),
-    Given("model_recursive", Tree, [(Tree(name="a", children=[Tree(name="b")]), {"name": "a", "children": [{"name": "b", "children": []}]})]),
+    Given(
+        "model_recursive",
+        Tree,
+        [(Tree(name="a", children=[Tree(name="b")]), {"name": "a", "children": [{"name": "b", "children": []}]})],
+    ),
     Given("model_aliased", Aliased, [(Aliased(externalX=1), {"externalX": 1})]),
     Given("model_open", Open, [(Open.model_validate({"name": "a", "x": 1}), {"name": "a", "x": 1})]),
     Given("tagged", Pet, [(Cat(), {"kind": "cat", "lives": 9})]),
@@ -583,4 +662,4 @@ OUTPUTS: Final = [
     Given("dataclass", Described, [(Described(point=Point(1)), {"point": {"x": 1.0, "y": 0.0}, "labels": []})]),
     Given("typed_dict", Movie, [({"title": "a", "id": 1}, {"title": "a", "id": 1})]),
     Given("root_model", Tags, [(Tags({"a": ["b"]}), {"a": ["b"]})]),
-]  # fmt: skip
+]
