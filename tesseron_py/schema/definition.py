@@ -207,7 +207,7 @@ def definition_of(fn: Any, innermost: Any, *, is_async: bool) -> Definition | No
     if inspect.ismethod(fn) and innermost.__code__.co_argcount:
         parameters.insert(0, Written(innermost.__code__.co_varnames[0]))
     returns = _annotation(signature.return_annotation)
-    if known and source is not None and not isinstance(source, ast.Lambda):
+    if known and source is not None:
         returns = None if source.returns is None else _unquoted(source.returns)
     return Definition(name, is_async, parameters, returns)
 
@@ -239,7 +239,7 @@ def _shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _source(fn: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | None:
+def _source(fn: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The syntax tree of a function, found by its file and line."""
     code = getattr(fn, "__code__", None)
     if code is None:
@@ -256,7 +256,7 @@ def _source(fn: Any) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | No
     return None
 
 
-def _as_written(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[dict[str, Any], dict[str, str]]:
+def _as_written(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[dict[str, Any], dict[str, str]]:
     given = node.args
     positional = [*given.posonlyargs, *given.args]
     every = [*positional, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Container
 from typing import Final
 
-from ..protocol.messages import ACTION_NAME, MAX_TOOL_NAME
+from ..protocol.messages import MAX_TOOL_NAME
 
 _LONGEST: Final = MAX_TOOL_NAME - 10
 
@@ -23,8 +23,6 @@ def legal_name(name: str, *, taken: Container[str] = (), longest: int = _LONGEST
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_-").lstrip("0123456789_-")
     legal = _cut(words or "action", longest)
-    if ACTION_NAME.fullmatch(legal) is None:
-        legal = "action"
     numbered, number = legal, 2
     while numbered in taken:
         suffix = f"_{number}"

@@ -200,7 +200,7 @@ def takes(query: Any) -> None: ...
         (takes, Query | int, "is not an object on the wire"),
         (takes, Odd, "the input type Odd has no JSON Schema (Unable to generate pydantic-core schema for"),
         (takes, Unfinished, "the input type Unfinished has no JSON Schema ("),
-        (takes, threading.Lock, "is a function; give .input(…) a type"),
+        (takes, threading.RLock, "is a function; give .input(…) a type"),
     ],
 )
 def test_an_input_type_that_is_none(fn: Callable[..., Any], declared: Any, message: str) -> None:

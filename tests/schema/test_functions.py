@@ -20,7 +20,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Network
 from pathlib import Path, PurePosixPath
-from types import GenericAlias
+from types import GenericAlias, ModuleType
 from typing import (
     Annotated,
     Any,
@@ -638,9 +638,11 @@ def test_the_type_variables_of_a_class_are_bound_by_its_parameters() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax is newer")
-def test_newer_syntax() -> None:
+def test_newer_syntax(monkeypatch: pytest.MonkeyPatch) -> None:
     source = (Path(__file__).parent / "functions" / "newer.txt").read_text()
-    scope: dict[str, Any] = {"__name__": "newer"}
+    module = ModuleType("newer")
+    monkeypatch.setitem(sys.modules, "newer", module)
+    scope = vars(module)
     exec(compile(source, "newer.py", "exec", dont_inherit=True), scope)
     signature = read_handler(scope["aliases"], name="act")
     assert untitled(signature.input_schema["properties"]) | {"d": None} == {
