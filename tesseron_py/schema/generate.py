@@ -86,16 +86,6 @@ def output_schema(type: Any) -> dict[str, Any]:
     return schemas_of(adapter, "output").published
 
 
-def input_document(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The JSON Schema of what `adapter` validates, with its references."""
-    return _document(adapter, "input")
-
-
-def form_document(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The same for a form."""
-    return _document(adapter, "form")
-
-
 def _document(adapter: TypeAdapter[Any], purpose: Purpose) -> dict[str, Any]:
     generator, mode = _GENERATORS[purpose]
     marked = None if purpose == "form" else document_schema(adapter.core_schema, mode)
