@@ -135,11 +135,6 @@ def title_of(name: str) -> str:
 
 _HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 
-ASKABLE = (
-    "a person can only be asked for strings, numbers, booleans, dates and choices (Enum, Literal, or a set of them),"
-    " each in a field of its own"
-)
-
 
 def _type(schema: Mapping[str, Any], name: str) -> str:
     if schema.get("format") == "password":
@@ -166,10 +161,10 @@ def _type(schema: Mapping[str, Any], name: str) -> str:
         case "null":
             what = "nothing but null; leave it out"
         case _ if "anyOf" in schema or "oneOf" in schema:
-            what = "a union; decide for one type, or ask for which it is first"
+            what = "a union; decide for one type, or ask first which it is"
         case _:
-            what = "of no certain type; annotate it with one"
-    raise InvalidSchema(f"{name}: it is {what}; {ASKABLE}")
+            what = "of no certain type; annotate it as a string, a number, a bool, a date, an Enum or a Literal"
+    raise InvalidSchema(f"{name}: it is {what}")
 
 
 _BYTES = frozenset({"binary", "base64", "base64url"})
