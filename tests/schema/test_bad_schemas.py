@@ -141,7 +141,7 @@ class Unfinished(BaseModel):
         (bytes, "value: it is bytes, which nobody can type; ask for a str and encode it, or have a file uploaded on a"),
         (Base64Bytes, "value: it is bytes, which nobody can type"),
         (tuple[int, str], "value: it is a tuple; use a NamedTuple, a dataclass or a model"),
-        (Dotted, "at.street: two fields have this name in the form, ['at.street'] and ['at', 'street']; rename one o"),
+        (Dotted, "at.street: two fields have this name in the form, ['at.street'] and ['at', 'street']; rename one of"),
         (Boolean, "size.s: two fields have this name in the form, ['size'] and ['size.s']; rename one of them"),
         (SameTitle, 'pick: two of its choices have the same title, one of "A", "A"; a person cannot tell them apart'),
         (OddChoice, "odd: its choices are not all strings, numbers or booleans; a form has no others"),
@@ -220,7 +220,7 @@ def test_a_schema_outside_the_subset_is_refused_by_both_ends(schema: Any, messag
         {"type": "object", "properties": {"a": {}}},
         {"type": "object", "properties": {"a": {"enum": [1]}, "b": {"type": ["string", "null"]}}},
         {"type": "object", "properties": {"a": {"type": ["string", "array"]}}},
-        {"type": "object", "oneO": None, "anyO": False, "not": 0, "allO": ""},
+        {"type": "object", "oneOf": None, "anyOf": False, "not": 0, "allOf": ""},
         {"type": "object", "$defs": {}, "title": "T", "required": ["x"]},
     ],
 )
