@@ -100,6 +100,11 @@ class _Schema(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
+    def field_is_present(self, field: Any) -> bool:
+        # A dataclass refuses what its `__init__` does not take.
+        given = self.mode == "serialization" or field.get("init", True)
+        return bool(given) and super().field_is_present(field)
+
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """Nothing: a default that cannot be published is left out, and the function still has it."""
 

@@ -107,6 +107,7 @@ class Initial:
     a: int
     b: dataclasses.InitVar[int]
     c: ClassVar[int] = 1
+    d: int = dataclasses.field(init=False, default=9)
 
     def __post_init__(self, b: int) -> None:
         self.a += b
@@ -302,7 +303,7 @@ TYPES: list[tuple[Any, dict[str, Any], list[tuple[Any, Any]], list[Any]]] = [
     (Slotted, closed(["a"], a=AN_INTEGER, b=INTEGERS),
      [({"a": 1}, Slotted(a=1)), ({"a": 1, "b": [2]}, Slotted(a=1, b=[2]))], [{"b": []}, {"a": 1, "c": 1}, 1]),
     (Initial, closed(["a", "b"], a=AN_INTEGER, b=AN_INTEGER),
-     [({"a": 1, "b": 2}, Initial(1, 2))], [{"a": 1}, {"a": 1, "b": 2, "c": 3}]),
+     [({"a": 1, "b": 2}, Initial(1, 2))], [{"a": 1}, {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 2, "d": 3}]),
     (Checked, closed(["a"], a={"type": "integer", "minimum": 1, "description": "An a"}),
      [({"a": 1}, Checked(1))], [{"a": 0}]),
     (Total, closed(["a"], a=AN_INTEGER, b=A_STRING, c=AN_INTEGER),
