@@ -130,7 +130,7 @@ class Unfinished(BaseModel):
         (Mixed, f"number_or_text: it is {UNION}"),
         (
             Free,
-            "anything: it is of no certain type; annotate it as a string, a number, a bool, a date, an Enum or a Literal",
+            "anything: it is of no certain type; annotate it as a string, a number, a bool, a date, an Enum or a",
         ),
         (Nothing, "nothing: it is nothing but null; leave it out"),
         (Deep, "one.two.three: it is an object 3 levels deep, and a form can hold 2; ask for it in a question of its"),
