@@ -16,6 +16,8 @@ from .spelling import spelled_value
 
 LINES: Final = 20
 """Faults that a question lists."""
+LONGEST_KEPT: Final = 16_384
+"""Characters of a text that a form holds as what was typed; a longer one would come back with every question."""
 _LONGEST: Final = 300  # characters of what is said of one field
 _GOT: Final = re.compile(r", got (null|a boolean|a number|a string|a list|an object)$")
 _UNFIT: Final = "what you gave does not fit"
@@ -54,7 +56,7 @@ def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any
         about = _about(path, asked)
         title = spelled(path) if about is None else about.title
         said = faults.setdefault(title, [])
-        if about is not None and about.is_secret and _tells(message, about, content):
+        if any(_tells(message, each, content, own=each is about) for each in asked if each.is_secret):
             message = _UNFIT
         message = _GOT.sub("", message) if message != "required, but missing" else "it is missing"
         if message not in said:
@@ -78,7 +80,7 @@ def with_defaults(schema: Mapping[str, Any], asked: Sequence[Asked], content: Ma
         kind = each.get("type")
         if isinstance(value, str) and isinstance(kind, str) and (spelled := spelled_value(value, kind)) is not None:
             value = spelled
-        if is_shown(value, each):
+        if is_shown(value, each) and not (isinstance(value, str) and len(value) > LONGEST_KEPT):
             each["default"] = value
     return {**schema, "properties": properties}
 
@@ -97,10 +99,13 @@ def _given(about: Asked, content: Mapping[str, Any]) -> str | None:
     return None if value is None or isinstance(value, Mapping) else plain(shortened(value))
 
 
-def _tells(message: str, about: Asked, content: Mapping[str, Any]) -> bool:
-    """Whether a message holds what was typed, as an author's own may."""
-    typed = [str(content[name]) for name in about.properties if content.get(name) is not None]
-    return any(text and text in message for text in typed)
+def _tells(message: str, secret: Asked, content: Mapping[str, Any], *, own: bool) -> bool:
+    """Whether a message holds what a secret field held, as an author's own may; `own` when it is about that field.
+
+    In other messages a character or two say nothing of it.
+    """
+    typed = [str(content[name]) for name in secret.properties if content.get(name) is not None]
+    return any(text in message for text in typed if text and (own or len(text) > 2))
 
 
 def _line(title: str, said: str, given: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from tesseron_py.errors import InvalidAnswer
-from tesseron_py.schema.again import LINES
+from tesseron_py.schema.again import LINES, LONGEST_KEPT
 from tesseron_py.schema.elicitation import AnswerForm, form_for, form_for_json_schema
 
 
@@ -110,6 +110,31 @@ def test_a_secret_is_shown_nowhere(pin: Any) -> None:
     assert str(pin) not in question
     assert question.splitlines()[3].startswith("- Pin: ")
     assert "default" not in schema["properties"]["pin"]
+
+
+def test_a_fault_of_the_whole_tells_no_secret() -> None:
+    class Login(BaseModel):
+        pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})]
+        size: int = Field(ge=2)
+
+        @model_validator(mode="after")
+        def fits(self) -> Login:
+            raise ValueError(f"nobody has {self.pin}")
+
+    lines, _ = again(form_for(Login), {"pin": "hunter2", "size": 2})
+    assert lines == ["- what you gave does not fit"]
+    lines, _ = again(form_for(Login), {"pin": "2", "size": 1})
+    assert lines == ["- Size: at least 2 is expected, you gave 1"]
+
+
+def test_a_very_long_text_does_not_come_back() -> None:
+    class Form(BaseModel):
+        text: str
+        n: int
+
+    for length, kept in ((LONGEST_KEPT, True), (LONGEST_KEPT + 1, False)):
+        _, defaults = again(form_for(Form), {"text": "x" * length, "n": "?"})
+        assert ("text" in defaults) is kept
 
 
 def test_a_fault_of_the_whole_has_no_title() -> None:
