@@ -67,6 +67,8 @@ def choices_of(schema: Mapping[str, Any], name: str, *, names: object = None) ->
     values = _values(schema)
     if values is None:
         return None
+    if not values:
+        raise InvalidSchema(f"{name}: it is a choice without choices")
     if not all(isinstance(value, (str, int, float)) for value in values):
         raise InvalidSchema(f"{name}: its choices are not all strings, numbers or booleans; a form has no others")
     texts = [value if isinstance(value, str) else encode(value) for value in values]

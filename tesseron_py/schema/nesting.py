@@ -101,6 +101,8 @@ class _Walk:
             if said:
                 each["description"] = said
             default = each.get("default")
+            if isinstance(default, list) and isinstance(each.get("properties"), Mapping):
+                default = dict(zip(each["properties"], default, strict=False))  # a named tuple's, by its places
             inner = _Place(
                 (*place.path, name),
                 f"{place.title}.{title}" if place.title else title,

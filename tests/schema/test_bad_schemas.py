@@ -103,6 +103,14 @@ class OddChoice(BaseModel):
     odd: Odd
 
 
+class NoChoice(enum.Enum):
+    pass
+
+
+class NoFlag(enum.Flag):
+    pass
+
+
 class SameText(BaseModel):
     pick: Literal[1, "1"]
 
@@ -145,6 +153,9 @@ class Unfinished(BaseModel):
         (Boolean, "size.s: two fields have this name in the form, ['size'] and ['size.s']; rename one of them"),
         (SameTitle, 'pick: two of its choices have the same title, one of "A", "A"; a person cannot tell them apart'),
         (OddChoice, "odd: its choices are not all strings, numbers or booleans; a form has no others"),
+        (NoChoice, "value: it is a choice without choices"),
+        (set[NoChoice], "value: it is a choice without choices"),
+        (NoFlag, "value: it is a choice without choices"),
         (SameText, 'pick: two of its choices read the same, one of "1", "1"; a person cannot tell them'),
         (WrongTitles, 'pick: its titles are for one of "a", "z", and its choices are one of "a", "b"'),
         (list[str], f"value: it is {FREE}"),

@@ -311,6 +311,20 @@ def test_what_the_author_checks_of_an_object_is_checked() -> None:
     assert issues(Form, {"range.low": 3}) == [("low is not above high", ["range"])]
 
 
+def test_what_an_object_is_by_default_is_shown_in_its_fields() -> None:
+    class Form(BaseModel):
+        span: Span = Span(1, 7)
+        tag: Tag = {"name": "new"}
+        point: Point = Point(0)
+
+    form = form_for(Form)
+    assert {name: each.get("default") for name, each in form.schema["properties"].items()} == {
+        "span.first": 1, "span.last": 7, "tag.name": "new", "tag.colour": None, "point.x": 0, "point.y": 0,
+    }  # fmt: skip
+    assert form.parse({}) == Form()
+    assert form.parse({"span.first": 1, "span.last": 8}).span == Span(1, 8)
+
+
 def test_a_named_tuple_may_be_all_that_is_asked_for() -> None:
     assert schema_of(Span)["required"] == ["first"]
     assert form_for(Span).parse({"first": 1}) == Span(1, 9)
