@@ -13,7 +13,7 @@ venv: $(VENV)/.ready $(OLD)/.ready
 $(VENV)/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(PIP) --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install $(PIP) --editable ".[serve,cli]" --group dev
+	@$(BIN)/python -m pip install $(PIP) --editable ".[serve,cli,docstrings]" --group dev
 	@touch $@
 
 $(OLD)/.ready: Makefile

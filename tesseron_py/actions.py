@@ -168,7 +168,7 @@ class _Declaration:
                 f"{fn!r} is an action already; give its function (`{fn.name}.fn`), or add it with app.add({fn.name})"
             )
         if not callable(fn):
-            raise RegistrationError(f"an action needs a function, and {fn!r} cannot be called")
+            raise RegistrationError(f"an action needs a function, and {fn!r} cannot be called{_mend_of(fn)}")
         name = self.name if self.name is not None else _name_of(fn)
         _check_name(name, fn)
         signature = read_handler(
@@ -187,7 +187,7 @@ class _Declaration:
         action: AnyAction = Action(
             fn,
             name=name,
-            description=self.description if self.description is not None else _description_of(fn),
+            description=self.description if self.description is not None else signature.description,
             annotations=annotations,
             timeout=self.timeout,
             explicit_timeout=self.explicit_timeout,
@@ -390,22 +390,21 @@ def _name_of(fn: Any) -> str:
     raise RegistrationError(f'{place_of(fn)}: it has no name of its own; give one: app.action("name").handler(…)')
 
 
-def _description_of(fn: Any) -> str:
-    while hasattr(fn, "func") and not hasattr(fn, "__name__"):
-        fn = fn.func
-    doc = inspect.getdoc(inspect.unwrap(fn))
-    if doc is None or (
-        not inspect.isroutine(fn) and doc == inspect.getdoc(type(fn)) and "__call__" not in vars(type(fn))
-    ):
-        return ""
-    return doc.strip()
+def _mend_of(fn: Any) -> str:
+    if isinstance(fn, classmethod):
+        name = fn.__func__.__name__
+        return f"; a class method is an action once its class is there: app.action(Thing.{name})"
+    if inspect.iscoroutine(fn):
+        return f"; give the function itself, without calling it: {fn.__name__}"
+    return ""
 
 
 def _check_name(name: str, fn: Any) -> None:
     from .schema.handler import place_of
+    from .schema.naming import legal_name
 
     if ACTION_NAME.fullmatch(name) is None:
         raise RegistrationError(
-            f"{place_of(fn)}: {name!r} is no name for an action; use letters, digits, _ and -, a letter first"
-            ' (app.action("otherName") gives it another)'
+            f"{place_of(fn)}: {name!r} is no name for an action; use letters, digits, _ and -, a letter first:"
+            f' app.action("{legal_name(name)}")'
         )

@@ -158,13 +158,14 @@ class Tesseron:
                 raise RegistrationError(
                     f"{_place_of(item)}: the tool name {tool!r} is {len(tool)} characters long"
                     f" and may be {MAX_TOOL_NAME};"
-                    f' give the action a shorter name: app.action("short").handler(…)'
+                    f' give the action a shorter name: app.action("{self._legal_name(item)}").handler(…)'
                 )
             with self._lock:
                 if item.name in self._actions:
                     raise RegistrationError(
                         f"{_place_of(item)}: there is an action {item.name!r} already, {_other(self._actions, item)};"
-                        f' give this one another name, or remove that one first: app.remove_action("{item.name}")'
+                        f' give this one another name, app.action("{self._legal_name(item)}"),'
+                        f' or remove that one first: app.remove_action("{item.name}")'
                     )
                 self._actions[item.name] = item
             self._changed("actions")
@@ -182,6 +183,11 @@ class Tesseron:
             raise RegistrationError(
                 f"add(…) takes an action or a resource, not {item!r}; a function becomes one with @app.action"
             )
+
+    def _legal_name(self, action: AnyAction) -> str:
+        from .schema.naming import legal_name  # only where something is wrong
+
+        return legal_name(action.name, taken=self._actions, longest=MAX_TOOL_NAME - len(f"{self.id}__"))
 
     def remove_action(self, name: str) -> None:
         """Take an action away, also during a connection; its running calls go on.

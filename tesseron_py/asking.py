@@ -7,7 +7,7 @@ import sys
 from collections.abc import Coroutine, Generator
 from dataclasses import dataclass
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, final, overload
 
 if TYPE_CHECKING:
     from typing import Never
@@ -120,13 +120,18 @@ class Unasked:
 _PACKAGE: Final = os.path.join(os.path.dirname(__file__), "")
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Accepted(Generic[T_co]):
-    """The person accepted, and `value` is what they gave, validated."""
+    """The person accepted, and `value` is what they gave, validated. True in a condition, whatever the value is."""
 
     value: T_co
 
+    def __bool__(self) -> Literal[True]:
+        return True
 
+
+@final
 @dataclass(frozen=True, slots=True)
 class Declined:
     """The answer was no, from a person or from a client by itself. False in a condition."""
@@ -135,6 +140,7 @@ class Declined:
         return False
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Cancelled:
     """There was no decision: dismissed, timed out, or the client failed. False in a condition."""

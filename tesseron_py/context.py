@@ -21,7 +21,16 @@ from .errors import (
     SamplingNotAvailable,
     TesseronError,
 )
-from .protocol.messages import CONFIRM_SCHEMA, ELICIT, LOG, PROGRESS, SAMPLE, AgentInfo, Capabilities
+from .protocol.messages import (
+    CONFIRM_SCHEMA,
+    ELICIT,
+    LISTS_SINCE,
+    LOG,
+    PROGRESS,
+    SAMPLE,
+    AgentInfo,
+    Capabilities,
+)
 from .schema.binary import with_base64
 from .unset import UNSET
 
@@ -47,6 +56,11 @@ class Line(Protocol):
 
     @property
     def cancelled(self) -> bool: ...
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of MCP that this call's client speaks; `None` where the gateway does not say."""
+        ...
 
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
         """Send a request and wait for its result; the action's clock stands still meanwhile.
@@ -223,7 +237,7 @@ class Context(_Facts):
 
         Args:
             question: What the person reads.
-            schema: A model, dataclass or TypedDict with flat fields, or one value's type; without it, a string.
+            schema: A model, dataclass, TypedDict or NamedTuple, or one value's type; without it, a string.
             json_schema: Instead of `schema`: a flat JSON object schema, sent as it stands.
             key: A name for this question that is the same whenever the action asks it.
 
@@ -271,7 +285,8 @@ class Context(_Facts):
             question: What the person reads.
             schema: As for `elicit`.
             json_schema: As for `elicit`.
-            attempts: How often to ask while accepted answers do not fit; each further question says what was wrong.
+            attempts: How often to ask while accepted answers do not fit; each further question says what was wrong
+                with which field, and its form holds what was typed.
             key: As for `elicit`.
 
         Raises:
@@ -287,15 +302,15 @@ class Context(_Facts):
         _check_question(question)
         if attempts < 1:
             raise ValueError(f"attempts is at least 1, not {attempts}")
-        form = _form(schema, json_schema)
+        form = _form(schema, json_schema, lists=self._has_lists())
         if not self.capabilities.elicitation:
             raise ElicitationNotAvailable(
                 "This agent's client cannot ask the person: it declared no elicitation with forms for this call"
             )
-        text = question
+        text, shown = question, form.schema
         while True:
             attempts -= 1
-            reply = await self._ask_person({"question": text, "schema": form.schema}, key)
+            reply = await self._ask_person({"question": text, "schema": shown}, key)
             action, value = _read_reply(reply)
             match action:
                 case "decline":
@@ -307,7 +322,12 @@ class Context(_Facts):
             except InvalidAnswer as error:
                 if attempts <= 0:
                     raise
-                text = f"{question}\n\nThe last answer did not fit: {error.message}"
+                text, shown = form.again(question, value, error)
+
+    def _has_lists(self) -> bool:
+        """Whether this call's client can show a list in a form."""
+        revision = self._line.revision
+        return revision is not None and revision >= LISTS_SINCE
 
     def ask_url(self, question: str, url: str) -> Asking[Accepted[None] | Declined | Cancelled]:
         """Ask the person to go to `url`.
@@ -463,13 +483,13 @@ class SyncContext(_Facts):
         else:
             value = bridge.call(fn)
         if self.cancelled:  # the answer and the end came at once: an answer to a call that is over is none
-            raise ActionCancelled("The call was given up")
+            raise ActionCancelled("The call is over: it was given up, or its handler has returned")
         return value
 
     def confirm(self, question: str, *, key: str | None = None) -> bool:
         """Ask the person for a yes; see `Context.confirm`. False, too, when the call is given up meanwhile."""
         if self.cancelled:
-            raise ActionCancelled("The call was given up")
+            raise ActionCancelled("The call is over: it was given up, or its handler has returned")
         try:
             return self._call(lambda: self._context._confirm(question, key))
         except ActionCancelled:
@@ -554,14 +574,14 @@ def _check_question(question: object) -> None:
         raise ValueError("a question says what the person decides; it is blank")
 
 
-def _form(schema: Any, json_schema: Mapping[str, Any] | None) -> AnswerForm:
+def _form(schema: Any, json_schema: Mapping[str, Any] | None, *, lists: bool) -> AnswerForm:
     from .schema import elicitation
 
     if json_schema is not None:
         if schema is not UNSET:
             raise TypeError("give a schema or a json_schema, not both")
         return elicitation.form_for_json_schema(json_schema)
-    return elicitation.plain_form() if schema is UNSET else elicitation.form_for(schema)
+    return elicitation.plain_form() if schema is UNSET else elicitation.form_for(schema, lists=lists)
 
 
 def _read_reply(reply: object) -> tuple[str, Any]:

@@ -66,7 +66,7 @@ class Gate:
         """
         if self.on_refusal is UNSET:
             if strict:
-                why = "The person was asked, and there was no yes"
+                why = "There was no yes: the question was put, and nobody accepted it"
                 if not asked:
                     why = "There was no yes: this agent's client cannot ask the person"
                 raise ActionError(why, {"cancelled": True})

@@ -30,7 +30,10 @@ def current_context() -> SyncContext:
 def _current(name: str) -> SyncContext:
     context = running.get(None)
     if context is None:
-        raise LookupError(f"tesseron_py.sync.{name}() is for code below a running action, and none runs here")
+        raise LookupError(
+            f"tesseron_py.sync.{name}() is for code below a running action, and none runs here"
+            " (a thread that an action starts uses the ctx it is given, or runs in contextvars.copy_context())"
+        )
     if isinstance(context, Context):
         call = "tesseron_py.current_context()" if name == "current_context" else f"await tesseron_py.{name}(…)"
         raise RuntimeError(f"below an `async def` action, write {call}; this would block its event loop")

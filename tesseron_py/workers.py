@@ -3,7 +3,8 @@
 anyio's own are not daemon, so that one stuck handler keeps a process alive for ever, and on asyncio an abandoned one
 gives its token back. Here a function holds its slot until it returns, also when its call was given up, and such ones
 are counted and logged. Only while it waits for a person or a model it gives the slot back, and takes one again before
-it goes on. A thread reaches the event loop only through its `Bridge`.
+it goes on. Where the program has functions run in a thread of its own, it is asked for that in a thread, so that it may
+take its time. A thread reaches the event loop only through its `Bridge`.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class _ParkedReply(_Reply[T]):
         if waited:
             self.job.call_loop(self.resume)
         if self.job.abandoned:  # meanwhile, perhaps: an answer to a call that is over is none
-            self._value, self._error = None, ActionCancelled("The call was given up")
+            self._value, self._error = None, self.job.over()
         self._done.set()
 
 
@@ -170,9 +171,31 @@ class _Job(Generic[T]):
         self.call_loop(self._wake)
         return True
 
+    def withdraw(self, error: BaseException | None = None) -> bool:
+        """See to it that the function never runs, for `error`; False when it has begun."""
+        with self._lock:
+            if self.started:
+                return False
+            self.started, self._error = True, error
+        self.finished = True
+        return True
+
     @property
     def cancelled(self) -> bool:
         return self.abandoned
+
+    @property
+    def interrupt(self) -> KeyboardInterrupt | None:
+        """The Ctrl-C that came while the function had the main thread: it is the program's."""
+        if isinstance(self._error, KeyboardInterrupt) and self._thread == threading.main_thread().ident:
+            return self._error
+        return None
+
+    def over(self) -> ActionCancelled:
+        """Why nothing more can be asked."""
+        return ActionCancelled(
+            "The call is over: its handler has returned" if self.finished else "The call was given up"
+        )
 
     def call(self, fn: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if threading.get_ident() == self._loop_thread:
@@ -182,7 +205,7 @@ class _Job(Generic[T]):
             )
         reply: _Reply[T] = _Reply()
         if not self._request(fn, reply):
-            raise ActionCancelled("The call was given up")
+            raise self.over()
         return self._wait(reply)
 
     def ask(
@@ -196,12 +219,12 @@ class _Job(Generic[T]):
         if threading.get_ident() != self._thread or not self.pool.parks:
             return self.call(fn)
         if self.abandoned:
-            raise ActionCancelled("The call was given up")
+            raise self.over()
         self.pool.park(self)
         reply: _ParkedReply[T] = _ParkedReply(self, pause, resume)
         if not self._request(fn, reply):
             reply = _ParkedReply(self)
-            reply.settle(None, ActionCancelled("The call was given up"))
+            reply.settle(None, self.over())
         return self._wait(reply)
 
     def _request(self, fn: Callable[[], Coroutine[Any, Any, Any]], reply: _Reply[Any]) -> bool:
@@ -256,14 +279,16 @@ class _Job(Generic[T]):
         except Exception as error:
             reply.settle(None, error)
         finally:
-            reply.settle(None, ActionCancelled("The call was given up"))
+            reply.settle(None, self.over())
 
     def _abandon(self) -> None:
         with self._lock:
             self.abandoned = True
             waiting = list(self._waiting)
         for reply in waiting:
-            reply.settle(None, ActionCancelled("The call was given up"))
+            reply.settle(None, self.over())
+        if self.parked:  # it was answered before, and waits for a slot
+            self.pool.rescue()
 
 
 class _Thread(threading.Thread):
@@ -294,7 +319,9 @@ class Workers:
         size: How many functions run at once; further ones wait, first come first served, and so do those that had an
             answer and go on.
         dispatch: Runs functions in place of our threads, such as a GUI's `call_soon`: it is given a function without
-            parameters and has it called once, in whatever thread but the event loop's.
+            parameters and has it called once, in whatever thread but the event loop's. It is called in a thread of
+            ours, one function after another, and may block. A function whose call is given up before it was called
+            never runs, and holds nothing.
 
     Raises:
         ValueError: `size` is below 1.
@@ -308,10 +335,12 @@ class Workers:
         self._lock = threading.Lock()
         self._busy = 0
         self._parked = 0
-        self._in_line: set[_ParkedReply[Any]] = set()
+        self._in_line: dict[_ParkedReply[Any], Callable[[], None]] = {}
         self._started = 0
         self._idle: list[_Thread] = []
         self._queue: deque[Callable[[], None]] = deque()
+        self._to_dispatch: deque[_Job[Any]] = deque()
+        self._dispatching = False
         self._when_idle: list[Callable[[], None]] = []
         self._abandoned = 0
 
@@ -370,6 +399,8 @@ class Workers:
         try:
             return await job.attend()
         finally:
+            if self._dispatch is not None and job.withdraw():  # nobody has come to it, and perhaps nobody ever will
+                self._give_slot()
             self._note_abandoned(job)
 
     def _note_abandoned(self, job: _Job[Any]) -> None:
@@ -382,6 +413,7 @@ class Workers:
             stranded = list(self._in_line) if self._abandoned >= self.size else []
         for reply in stranded:
             reply.job.call_loop(reply.resume)
+        self.rescue()
         logger.warning(
             "%s goes on in its thread although its call was given up; %d of %d threads are held by such",
             job.name,
@@ -402,7 +434,8 @@ class Workers:
     def unpark(self, reply: _ParkedReply[Any]) -> bool:
         """Take a slot for a parked job and have it go on; False when it has to wait in line for one.
 
-        It stays in line also when its call is given up: without a slot its thread can neither go on nor end.
+        It stays in line also when its call is given up: without a slot its thread can neither go on nor end. Only when
+        all slots are held by such whose calls were given up, too, it goes on without one; see `rescue`.
         """
 
         def grant() -> None:
@@ -410,20 +443,35 @@ class Workers:
             with self._lock:
                 job.parked = False
                 self._parked -= 1
-                waited = reply in self._in_line
-                self._in_line.discard(reply)
+                waited = self._in_line.pop(reply, None) is not None
             if job.abandoned:
                 self._note_abandoned(job)
             reply.go_on(waited=waited)
 
         with self._lock:
-            if self._busy >= self.size or self._queue:
+            stranded = reply.job.abandoned and self._abandoned >= self.size
+            if (self._busy >= self.size or self._queue) and not stranded:
                 self._queue.append(grant)
-                self._in_line.add(reply)
+                self._in_line[reply] = grant
                 return False
             self._busy += 1
         grant()
         return True
+
+    def rescue(self) -> None:
+        """Let those end that wait for a slot although their call was given up, when no slot may ever come back.
+
+        What holds the slots may be waiting for just these: for a lock that one of them had when it asked.
+        """
+        with self._lock:
+            if self._abandoned < self.size:
+                return
+            grants = [grant for reply, grant in self._in_line.items() if reply.job.abandoned and grant in self._queue]
+            for grant in grants:
+                self._queue.remove(grant)
+            self._busy += len(grants)
+        for grant in grants:
+            grant()
 
     async def _take_slot(self) -> None:
         with self._lock:
@@ -451,7 +499,7 @@ class Workers:
 
     def _give_slot(self) -> None:
         with self._lock:
-            if self._queue:
+            if self._queue and self._busy <= self.size:
                 calls = [self._queue.popleft()]
             else:
                 self._busy -= 1
@@ -462,23 +510,59 @@ class Workers:
             call()
 
     def _hand_over(self, job: _Job[Any]) -> None:
-        if self._dispatch is not None:
-
-            def run() -> None:
-                if job.run():
-                    self._returned(None, job)
-
-            self._dispatch(run)
-            return
         with self._lock:
-            if self._idle:
+            if self._dispatch is not None:
+                self._to_dispatch.append(job)
+                if self._dispatching:
+                    return
+                self._dispatching = True
+            elif self._idle:
                 self._idle.pop().jobs.put(job)
                 return
-            self._started += 1
-            number = self._started
-        thread = _Thread(self, number)
-        thread.start()
-        thread.jobs.put(job)
+            else:
+                self._started += 1
+                number = self._started
+        if self._dispatch is None:
+            thread = _Thread(self, number)
+            thread.start()
+            thread.jobs.put(job)
+            return
+        try:
+            threading.Thread(target=self._dispatch_all, name="tesseron-py dispatch", daemon=True).start()
+        except RuntimeError:  # there are too many threads
+            with self._lock:
+                self._dispatching = False
+                self._to_dispatch.remove(job)
+            raise
+
+    def _dispatch_all(self) -> None:
+        while True:
+            with self._lock:
+                if not self._to_dispatch:
+                    self._dispatching = False
+                    return
+                job = self._to_dispatch.popleft()
+            self._dispatch_one(job)
+            del job
+
+    def _dispatch_one(self, job: _Job[Any]) -> None:
+        def run() -> None:
+            if not job.run():
+                return
+            self._returned(None, job)
+            if job.interrupt is not None:
+                raise job.interrupt
+
+        if job.started or self._dispatch is None:
+            return
+        try:
+            self._dispatch(run)
+        except BaseException as error:
+            if job.withdraw(error):
+                self._give_slot()
+                job.call_loop(job._wake)  # not before its slot is free
+            else:
+                logger.warning("The dispatch of %s failed after it had begun", job.name, exc_info=error)
 
     def _returned(self, thread: _Thread | None, job: _Job[Any]) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,35 @@ def test_a_link_of_the_users_own_is_followed(tesseron_home: Path, tmp_path: Path
     directory.write(path, {"a": 1})
     assert json.loads((elsewhere / "instances" / "a.json").read_text()) == {"a": 1}
     assert mode(elsewhere) == 0o700
+
+
+def test_field_79_where_modes_mean_nothing_it_works_without_them(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(sys, "platform", "win32")
+    for name in ("fchmod", "fchown", "geteuid", "getuid", "O_NOFOLLOW", "O_NONBLOCK"):
+        monkeypatch.delattr(os, name)
+    monkeypatch.setattr(os, "chmod", lambda *args, **options: None)
+    monkeypatch.setattr(Path, "chmod", lambda *args, **options: None)
+    monkeypatch.setattr(os, "kill", lambda pid, signal: killed.append(pid))  # which ends a process there
+    tesseron_home.mkdir(mode=0o755)
+    path = directory.private("instances") / "a.json"
+    for content in ({"a": 1}, {"a": 2}):
+        directory.write(path, content)
+        assert directory.read(path) == content
+    assert [entry.name for entry in path.parent.iterdir()] == ["a.json"]
+    assert directory.is_alive(os.getpid())
+    assert killed == []
+
+
+def test_field_79_a_file_system_that_keeps_no_modes_is_good_enough(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tesseron_home.mkdir(mode=0o755)
+    monkeypatch.setattr(os, "chmod", lambda *args, **options: None)
+    monkeypatch.setattr(Path, "chmod", lambda *args, **options: None)
+    path = directory.private("instances") / "a.json"
+    directory.write(path, {"a": 1})
+    assert directory.read(path) == {"a": 1}
+    assert mode(tesseron_home) == 0o755

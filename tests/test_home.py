@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import weakref
 
 import anyio
 import pytest
@@ -381,3 +383,27 @@ def test_a_home_stays_with_its_loop(anyio_backend: str) -> None:
         await home.aclose()
 
     anyio.run(elsewhere, backend=anyio_backend)
+
+
+async def test_field_87_a_task_that_nobody_else_knows_is_not_collected() -> None:
+    events: list[weakref.ref[anyio.Event]] = []
+    ended: list[str] = []
+
+    async def wait() -> None:
+        event = anyio.Event()  # known to this task alone, as the task is to whoever waits for nothing of it
+        events.append(weakref.ref(event))
+        await event.wait()
+        ended.append("answered")
+
+    async with Home() as home:
+        for _ in range(3):
+            home.start(wait)
+        await anyio.wait_all_tasks_blocked()
+        gc.collect()
+        for event in events:
+            waited_for = event()
+            assert waited_for is not None
+            waited_for.set()
+            del waited_for
+        await anyio.wait_all_tasks_blocked()
+        assert ended == ["answered"] * 3

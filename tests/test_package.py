@@ -84,7 +84,7 @@ ALLOWED: dict[str, set[str]] = {
     "invocation": {"bell", "errors"},
     "workers": {"errors"},
     "protocol": {"errors", "jsontext"},
-    "schema": {"errors", "jsontext", "unset", "protocol.messages", "context"},
+    "schema": {"errors", "jsontext", "plain", "unset", "protocol.messages", "context"},
     "bindings": {"bell", "errors", "home", "jsontext", "protocol", "web"},
     "context": {"errors", "asking", "unset", "protocol", "schema"},
     "sync": {"asking", "context", "unset"},
@@ -110,7 +110,7 @@ ALLOWED: dict[str, set[str]] = {
     "running": {"app", "host", "plain"},
     "app": {
         "actions", "errors", "limits", "protocol", "resources", "workers", "host", "direct", "bindings", "mcp",
-        "running", "schema.handler",
+        "running", "schema.handler", "schema.naming",
     },
     "direct": {
         "_version", "app", "bindings", "gateway", "host", "lifespan", "limits", "mcp",

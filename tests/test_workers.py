@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
 import anyio
@@ -167,6 +168,7 @@ async def test_an_abandoned_function_keeps_its_slot_is_told_and_counted(caplog: 
 async def test_a_thread_started_by_the_function_cannot_ask_after_it_has_returned() -> None:
     refused = threading.Event()
     go_on = threading.Event()
+    said: list[str] = []
 
     async def ask() -> None:
         raise AssertionError("nobody may ask any more")
@@ -176,7 +178,8 @@ async def test_a_thread_started_by_the_function_cannot_ask_after_it_has_returned
             go_on.wait(5)
             try:
                 bridge.call(ask)
-            except ActionCancelled:
+            except ActionCancelled as error:
+                said.append(error.message)
                 refused.set()
 
         threading.Thread(target=later).start()
@@ -185,6 +188,7 @@ async def test_a_thread_started_by_the_function_cannot_ask_after_it_has_returned
     assert await Workers(1).run(work) == "returned"
     go_on.set()
     await wait_for(refused)
+    assert said == ["The call is over: its handler has returned"]
 
 
 class Questions:
@@ -499,8 +503,8 @@ async def test_the_clock_stands_still_while_one_waits_to_go_on_but_not_for_threa
 
 
 async def test_functions_may_be_dispatched_elsewhere() -> None:
-    jobs: list[Callable[[], None]] = []
-    pool = Workers(1, dispatch=jobs.append)
+    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    pool = Workers(1, dispatch=jobs.put)
     results: list[str] = []
 
     async def run() -> None:
@@ -508,17 +512,332 @@ async def test_functions_may_be_dispatched_elsewhere() -> None:
 
     async with anyio.create_task_group() as group:
         group.start_soon(run)
-        await anyio.wait_all_tasks_blocked()
-        jobs.pop()()
+        (await next_of(jobs))()
     assert results == [threading.current_thread().name]
 
     def refuse(job: Callable[[], None]) -> None:
         raise RuntimeError("the window is closed")
 
     pool = Workers(1, dispatch=refuse)
-    with pytest.raises(RuntimeError, match="window"):
-        await pool.run(lambda bridge: 1)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="window"):
+            await pool.run(lambda bridge: 1)
+        assert pool.busy == 0
+
+
+async def next_of(jobs: SimpleQueue[Callable[[], None]]) -> Callable[[], None]:
+    return await anyio.to_thread.run_sync(lambda: jobs.get(timeout=5))
+
+
+async def test_a_dispatcher_may_block_and_holds_up_neither_the_loop_nor_the_function_that_runs() -> None:
+    # As `root.after` of Tk does, which waits until the thread of the window comes to it.
+    free, begun = threading.Lock(), threading.Event()
+    window: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def dispatch(job: Callable[[], None]) -> None:
+        with free:
+            window.put(job)
+
+    def asks(bridge: Any) -> str:
+        with free:
+            begun.set()
+            return str(bridge.call(answer))
+
+    async def answer() -> str:
+        return "answered"
+
+    pool, results = Workers(2, dispatch=dispatch), []
+
+    async def run(fn: Callable[[Any], str]) -> None:
+        results.append(await pool.run(fn))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, asks)
+        first = await next_of(window)
+        free.acquire()
+        group.start_soon(run, lambda bridge: "second")
+        await anyio.wait_all_tasks_blocked()
+        free.release()
+        threading.Thread(target=first).start()
+        await wait_for(begun)
+        (await next_of(window))()
+    assert sorted(results) == ["answered", "second"]
+
+
+async def test_a_dispatcher_that_calls_at_once_runs_one_after_another_and_they_may_ask() -> None:
+    async def answer() -> int:
+        return 1
+
+    pool, running, most, lock = Workers(5, dispatch=lambda job: job()), 0, 0, threading.Lock()
+
+    def asks(bridge: Any) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        assert bridge.ask(answer) == 1
+        with lock:
+            running -= 1
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(pool.run, asks)
+        await pool.idle()
+    assert most == 1
+
+
+async def test_what_is_given_up_before_its_dispatcher_came_to_it_holds_nothing() -> None:
+    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    pool, ran = Workers(1, dispatch=jobs.put), []
+    for number in range(3):
+        async with anyio.create_task_group() as group:
+            group.start_soon(pool.run, lambda bridge, number=number: ran.append(number))
+            late = await next_of(jobs)
+            group.cancel_scope.cancel()
+        assert (pool.busy, pool.abandoned) == (0, 0)
+        late()
+        assert (ran, pool.busy) == ([], 0)
+    await pool.idle()
+
+
+async def test_what_is_given_up_before_it_was_dispatched_never_is() -> None:
+    at, go_on, seen = threading.Event(), threading.Event(), []
+
+    def dispatch(job: Callable[[], None]) -> None:
+        seen.append(job)
+        at.set()
+        go_on.wait(5)
+        job()
+
+    pool = Workers(2, dispatch=dispatch)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, lambda bridge: None)
+        await wait_for(at)
+        async with anyio.create_task_group() as other:
+            other.start_soon(pool.run, lambda bridge: pytest.fail("it ran"))
+            await anyio.wait_all_tasks_blocked()
+            other.cancel_scope.cancel()
+        assert pool.busy == 1
+        go_on.set()
+    await pool.run(lambda bridge: None)
+    assert len(seen) == 2
+
+
+async def test_a_dispatcher_that_fails_afterwards_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    late: list[Callable[[], None]] = []
+
+    def fails_after_calling(job: Callable[[], None]) -> None:
+        job()
+        raise KeyError("afterwards")
+
+    def fails_after_keeping(job: Callable[[], None]) -> None:
+        late.append(job)
+        raise KeyError("the window")
+
+    pool = Workers(1, dispatch=fails_after_calling)
+    assert [await pool.run(lambda bridge: "ran") for _ in range(2)] == ["ran", "ran"]
+    pool = Workers(1, dispatch=fails_after_keeping)
+    with pytest.raises(KeyError, match="the window"):
+        await pool.run(lambda bridge: pytest.fail("it ran"))
+    late.pop()()
     assert pool.busy == 0
+    assert "failed after it had begun" in caplog.text
+
+
+async def test_ctrl_c_in_a_dispatched_function_is_the_programs_and_ends_the_call_too() -> None:
+    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    pool, errors = Workers(1, dispatch=jobs.put), []
+
+    def interrupted(bridge: Any) -> None:
+        raise KeyboardInterrupt
+
+    async def run() -> None:
+        with pytest.raises(RuntimeError, match="the function ended with KeyboardInterrupt"):
+            await pool.run(interrupted)
+        errors.append("told")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        job = await next_of(jobs)
+        with pytest.raises(KeyboardInterrupt):
+            job()
+    assert (errors, pool.busy) == (["told"], 0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await anyio.to_thread.run_sync(await next_of(jobs))  # nobody else's main thread
+    assert errors == ["told", "told"]
+
+
+async def test_a_thread_that_cannot_be_started_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, broken = threading.Thread.start, ["tesseron-py"]
+
+    def refuse(thread: threading.Thread) -> None:
+        if broken and thread.name.startswith("tesseron-py"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for pool in (Workers(1), Workers(1, dispatch=lambda job: job())):
+        broken[:] = ["tesseron-py"]
+        with pytest.raises(RuntimeError, match="can't start"):
+            await pool.run(lambda bridge: 1)
+        broken.clear()
+        assert await pool.run(lambda bridge: 2) == 2
+        with anyio.fail_after(5):
+            await pool.idle()
+
+
+async def test_a_lock_that_is_held_while_it_asks_stops_the_pool_no_longer_than_calls_last() -> None:
+    """Each slot waits for a lock whose holder waits for a slot; given up, they all end."""
+    pool, questions, lock = Workers(2), Questions(), threading.Lock()
+    told: list[str] = []
+    waiting = threading.Semaphore(0)
+
+    def holds(bridge: Any) -> None:
+        with lock:
+            try:
+                told.append(bridge.ask(lambda: questions.ask("q")))
+            except ActionCancelled:
+                told.append("cancelled")
+
+    def wants(bridge: Any) -> None:
+        waiting.release()
+        with lock:
+            told.append("had the lock")
+
+    async with anyio.create_task_group() as holder:
+        holder.start_soon(pool.run, holds)
+        await questions.asked("q")
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(pool.run, wants)
+                assert await anyio.to_thread.run_sync(lambda: waiting.acquire(timeout=5))
+            questions.answer("q")
+            await anyio.wait_all_tasks_blocked()
+            assert (pool.busy, pool.parked, told) == (2, 1, [])
+            group.cancel_scope.cancel()
+        holder.cancel_scope.cancel()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert told == ["cancelled", "had the lock", "had the lock"]
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+    assert await pool.run(lambda bridge: "free again") == "free again"
+
+
+@pytest.mark.parametrize("first", ["the one that asks", "those that have the slots"])
+async def test_one_that_asks_is_let_go_when_all_slots_are_lost_whoever_is_given_up_first(first: str) -> None:
+    pool, questions, lock = Workers(1), Questions(), threading.Lock()
+    told, waiting = [], threading.Event()
+
+    def holds(bridge: Any) -> None:
+        with lock:
+            try:
+                bridge.ask(lambda: questions.ask("q"))
+            except ActionCancelled:
+                told.append("cancelled")
+
+    def wants(bridge: Any) -> None:
+        waiting.set()
+        with lock:
+            pass
+
+    async with anyio.create_task_group() as outer:
+        inner = anyio.CancelScope()
+
+        async def with_scope() -> None:
+            with inner:
+                await pool.run(holds)
+
+        outer.start_soon(with_scope)
+        await questions.asked("q")
+        async with anyio.create_task_group() as group:
+            group.start_soon(pool.run, wants)
+            await wait_for(waiting)
+            if first == "the one that asks":
+                inner.cancel()  # not answered: it is told while it waits for its answer, and gets in line
+                await anyio.wait_all_tasks_blocked()
+                assert (pool.busy, pool.parked, told) == (1, 1, [])
+            group.cancel_scope.cancel()
+        inner.cancel()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert told == ["cancelled"]
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+
+
+async def test_one_given_up_just_as_it_asks_is_let_go_when_all_slots_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, hog, ended = Workers(1), Hog(), threading.Event()
+    park, about, call = pool.park, anyio.Event(), loop_caller()
+    gone, parked_now, lost = threading.Event(), threading.Event(), threading.Event()
+
+    def late(job: Any) -> None:
+        call(about.set)
+        assert gone.wait(5)
+        park(job)
+        parked_now.set()
+        assert lost.wait(5)
+
+    async def never() -> None:
+        raise AssertionError("nobody may ask any more")
+
+    def asks(bridge: Any) -> None:
+        with pytest.raises(ActionCancelled):
+            bridge.ask(never)
+        ended.set()
+
+    monkeypatch.setattr(pool, "park", late)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, asks)
+        await about.wait()
+        group.cancel_scope.cancel()
+    gone.set()
+    await wait_for(parked_now)
+    async with anyio.create_task_group() as group:
+        group.start_soon(pool.run, hog)
+        await wait_for(hog.begun)
+        group.cancel_scope.cancel()
+    lost.set()
+    await wait_for(ended)
+    hog.release.set()
+    with anyio.fail_after(5):
+        await pool.idle()
+    assert (pool.busy, pool.parked, pool.abandoned) == (0, 0, 0)
+
+
+async def test_those_that_are_let_go_give_no_slot_away_that_they_have_not() -> None:
+    pool, questions, lock, hold = Workers(1), Questions(), threading.Lock(), threading.Event()
+    waiting, ran = threading.Event(), []
+
+    def holds(bridge: Any) -> None:
+        with lock:
+            try:
+                bridge.ask(lambda: questions.ask("q"))
+            except ActionCancelled:
+                pass
+
+    def wants(bridge: Any) -> None:
+        waiting.set()
+        with lock:
+            pass
+        hold.wait(5)
+
+    async with anyio.create_task_group() as outer:
+        async with anyio.create_task_group() as group:
+            group.start_soon(pool.run, holds)
+            await questions.asked("q")
+            group.start_soon(pool.run, wants)
+            await wait_for(waiting)
+            outer.start_soon(pool.run, lambda bridge: ran.append(pool.busy))
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(5):
+            while pool.busy + pool.parked > 1:
+                await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
+        assert ran == []  # the one slot is held still
+        hold.set()
+    assert ran == [1]
 
 
 async def test_a_dispatcher_that_calls_twice_runs_the_function_once() -> None:
@@ -544,7 +863,7 @@ async def test_a_function_dispatched_into_the_event_loops_own_thread_cannot_wait
     async def ask() -> int:
         return 1
 
-    pool = Workers(1, dispatch=lambda job: job())
+    pool = Workers(1, dispatch=loop_caller())
     assert await pool.run(lambda bridge: 2) == 2
     with pytest.raises(RuntimeError, match="have dispatch call what it is given in another thread"):
         await pool.run(lambda bridge: bridge.call(ask))

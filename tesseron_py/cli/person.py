@@ -56,14 +56,24 @@ class Scripted:
 
 def _first(field: Mapping[str, Any]) -> Any:
     """The first value that fits a field of a form."""
-    if "enum" in field:
-        return field["enum"][0]
+    choices = _choices(field)
     match field.get("type"):
+        case "array":
+            return field.get("default", choices[: field.get("minItems", 1)])
+        case _ if choices:
+            return choices[0]
         case "boolean":
             return True
         case "integer" | "number":
             return field.get("default", field.get("minimum", 0))
     return field.get("default", "x" * field.get("minLength", 1))
+
+
+def _choices(field: Mapping[str, Any]) -> list[Any]:
+    """The choices of a field, one or several of which are chosen; none where it is free."""
+    field = field.get("items", field)
+    titled = field.get("oneOf") or field.get("anyOf") or []
+    return field["enum"] if "enum" in field else [each["const"] for each in titled]
 
 
 def _told(content: Mapping[str, Any]) -> str:
@@ -107,7 +117,10 @@ class Typing:
     async def _field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
         """One field's value; `None` when the person does not want to say, `""` for an optional one left out."""
         title = plain(str(field.get("title", name)))
-        hint = "/".join(map(str, field["enum"])) if "enum" in field else str(field.get("type", "string"))
+        choices = "/".join(map(str, _choices(field)))
+        hint = (
+            f"{choices}, with commas" if field.get("type") == "array" else choices or str(field.get("type", "string"))
+        )
         empty = "no" if required else f"default {field.get('default')}"
         while True:
             said = await self._line(f"{title} ({hint}; Enter: {empty}) ")
@@ -132,9 +145,13 @@ class Typing:
 
 def _read(said: str, field: Mapping[str, Any]) -> Any:
     """What was typed as a value of the field; `None` when it does not fit."""
-    if "enum" in field:
-        return said if said in field["enum"] else None
+    choices = _choices(field)
     match field.get("type"):
+        case "array":
+            several = [each.strip() for each in said.split(",")]
+            return several if all(each in choices for each in several) else None
+        case _ if choices:
+            return said if said in choices else None
         case "integer" | "number":
             try:
                 number = int(said) if field["type"] == "integer" else float(said)

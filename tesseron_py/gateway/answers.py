@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import ElicitationNotAvailable, InternalError, SamplingNotAvailable
 from ..invocation import TOO_MANY_PROMPTS, Accept, Cancel, Decline, Malformed, Reply, Unavailable, too_many_prompts
@@ -22,6 +22,28 @@ APPROVE: Mapping[str, Any] = MappingProxyType(
     }
 )
 """What a confirm asks of the person: some clients cannot submit an empty form, and one approves it by itself."""
+
+
+def with_titles(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A form as MCP titles its choices: `oneOf` where an app, as Tesseron 1.2 has it, says `enum` and `enumNames`.
+
+    Names that are not one text for each choice say nothing, and stay.
+    """
+    properties = schema["properties"]
+    titled = {name: _titled(field) for name, field in properties.items() if isinstance(field, Mapping)}
+    return {**schema, "properties": {**properties, **titled}}
+
+
+def _titled(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices, names = field.get("enum"), field.get("enumNames")
+    if not _are_texts(choices) or not _are_texts(names) or len(choices) != len(names) or "oneOf" in field:
+        return field
+    options = [{"const": choice, "title": name} for choice, name in zip(choices, names, strict=True)]
+    return {key: value for key, value in field.items() if key not in ("enum", "enumNames")} | {"oneOf": options}
+
+
+def _are_texts(values: Any) -> TypeGuard[list[str]]:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
 def _refusal(reply: Reply) -> dict[str, Any]:

@@ -72,7 +72,7 @@ from ..protocol.messages import (
     Capabilities,
 )
 from ..schema.subset import check_subset
-from .answers import APPROVE, approval, bare_answer, form_answer, sampled
+from .answers import APPROVE, approval, bare_answer, form_answer, sampled, with_titles
 from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_resources
 from .greeting import Greeting, Welcome, read_greeting
 from .patience import SLACK, Patience
@@ -430,7 +430,7 @@ class ConnectedApp:
         question, key = params.get("question"), params.get("key")
         if not isinstance(question, str):
             raise InvalidParams(f"{request.method}: 'question' is missing, or not a string")
-        check_subset(params.get("schema"))
+        check_subset(params.get("schema"), lists=self.extended)
         body: Body
         to_wire: Callable[[Reply], dict[str, Any]]
         if params.get("kind") == "url":
@@ -444,7 +444,7 @@ class ConnectedApp:
                 raise ElicitationNotAvailable("The agent's client cannot ask the person")
             schema = params["schema"]
             if schema.get("properties"):
-                body, to_wire = Form(question, schema), form_answer
+                body, to_wire = Form(question, with_titles(schema)), form_answer
             elif self._confirm_form == "approve":
                 body, to_wire = Form(question, APPROVE), approval
             else:
@@ -707,11 +707,14 @@ class ConnectedApp:
 
 def _caller_to_wire(caller: Caller) -> dict[str, Any]:
     """What a call's client is and can do, for a host of ours (§11)."""
-    return {
+    wire: dict[str, Any] = {
         "agent": AgentInfo(caller.client.name, caller.client.name).to_wire(),
         "capabilities": _capabilities_to_wire(caller.capabilities),
         "era": caller.client.era,
     }
+    if caller.client.revision:
+        wire["revision"] = caller.client.revision
+    return wire
 
 
 @cache
@@ -731,6 +734,7 @@ def _is_like(caller: Caller, other: Caller) -> bool:
         _capabilities_to_wire(caller.capabilities) == _capabilities_to_wire(other.capabilities)
         and caller.client.name == other.client.name
         and caller.client.era == other.client.era
+        and caller.client.revision == other.client.revision
     )
 
 

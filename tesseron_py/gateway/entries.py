@@ -11,6 +11,8 @@ from ..protocol.messages import APP_ID, DEFAULT_TIMEOUT, RESERVED_APP_IDS
 
 LONGEST_TIMEOUT_MS: Final = 1e12
 """Beyond it, a time is no limit: some thirty years."""
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+"""The one that MCP means where a schema says none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def object_schema(value: object) -> dict[str, Any] | None:
     """`value` as a JSON Schema whose root is an object, without what makes clients refuse it; else `None`."""
     if not isinstance(value, dict) or value.get("type") != "object":
         return None
-    schema = {key: item for key, item in value.items() if item is not None and key != "$schema"}
+    schema = {key: item for key, item in value.items() if item is not None and (key != "$schema" or item == _DIALECT)}
     if not isinstance(schema.get("properties", {}), dict):
         del schema["properties"]
     if not isinstance(schema.get("required", []), list):

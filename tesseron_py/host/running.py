@@ -53,6 +53,7 @@ class RunningCall:
         route: str | None,
         agent: AgentInfo | None,
         capabilities: Capabilities | None,
+        revision: str | None,
     ) -> None:
         self._session = session
         self._request = request
@@ -60,6 +61,8 @@ class RunningCall:
         self._raw = raw
         self._agent = agent
         self._capabilities = capabilities
+        self.revision: str | None = revision
+        """The revision of MCP that the caller's client speaks, where the gateway says it."""
         self.invocation_id = invocation_id
         self.over: bool = False
         """The answer is on its way; nothing more is asked or reported."""
@@ -74,9 +77,9 @@ class RunningCall:
 
     # The line of the context
 
-    def go_on(self, agent: AgentInfo, capabilities: Capabilities) -> None:
+    def go_on(self, agent: AgentInfo, capabilities: Capabilities, revision: str | None) -> None:
         """The call goes on for another caller: what its handler sees from now on, also in a thread."""
-        self._agent, self._capabilities = agent, capabilities
+        self._agent, self._capabilities, self.revision = agent, capabilities, revision
 
     @property
     def agent(self) -> AgentInfo:

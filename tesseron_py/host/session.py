@@ -48,6 +48,7 @@ from ..protocol.messages import (
     RESUME,
     AgentInfo,
     Capabilities,
+    revision_of,
     same_major,
 )
 from ..schema.binary import with_base64
@@ -403,6 +404,7 @@ class Session:
             route=route if isinstance(route, str) else None,
             agent=AgentInfo.from_wire(caller.get("agent")) if isinstance(caller, dict) else None,
             capabilities=Capabilities.from_wire(caller.get("capabilities")) if isinstance(caller, dict) else None,
+            revision=revision_of(caller) if self.extended else None,
         )
         request.params = None  # the call has what it needs of them, and may wait for long
         self._calls[id] = call
@@ -481,7 +483,7 @@ class Session:
             return
         agent, capabilities = AgentInfo.from_wire(caller.get("agent")), caller.get("capabilities")
         if agent is not None and isinstance(capabilities, dict):
-            call.go_on(agent, Capabilities.from_wire(capabilities))
+            call.go_on(agent, Capabilities.from_wire(capabilities), revision_of(caller))
 
     def _cancel(self, id: str) -> None:
         error = ActionCancelled("The agent cancelled the call")

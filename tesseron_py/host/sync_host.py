@@ -36,7 +36,8 @@ class SyncHost:
         self._app = app
         self._binding: Literal["ws", "uds"] = binding
         self._options = options
-        self._workers = Workers(app.threads, dispatch=dispatch) if dispatch is not None else None
+        self.workers: Workers = app.workers if dispatch is None else Workers(app.threads, dispatch=dispatch)
+        """The threads of `def` handlers, or what is dispatched: how many run, wait, or were given up."""
         self._host: Host | None = None
         self._listening = threading.Event()
         self._claimed = threading.Event()
@@ -61,7 +62,7 @@ class SyncHost:
         stops = anyio.Event()
         call_loop = loop_caller()
         self._stop = lambda: call_loop(stops.set)
-        async with listening_host(self._app, self._binding, workers=self._workers, **self._options) as host:
+        async with listening_host(self._app, self._binding, workers=self.workers, **self._options) as host:
             self._host = host
             self._listening.set()
             async with anyio.create_task_group() as group:

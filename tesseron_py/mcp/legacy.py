@@ -284,6 +284,7 @@ class LegacySession:
             version=version if isinstance(version, str) else "",
             era="legacy",
             on_change=self._changed,
+            revision=self.version,
         )
         server = self.provider.info
         result: dict[str, Any] = {

@@ -256,6 +256,7 @@ class ModernServer:
             version=version if isinstance(version, str) else "",
             era="modern",
             on_change=on_change,
+            revision=MODERN_VERSION,
         )
 
     def _leg(

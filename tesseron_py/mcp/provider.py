@@ -167,6 +167,7 @@ class Client:
         version: `clientInfo.version`, or `""`.
         era: The era of MCP it speaks.
         on_change: How the endpoint passes a change on to this client. Returns at once, never raises.
+        revision: The revision of MCP that it speaks; `""` where nobody says.
     """
 
     principal: str
@@ -174,6 +175,7 @@ class Client:
     version: str
     era: Era
     on_change: Callable[[Change], None] = field(repr=False)
+    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def safe_schema(schema: object, *, object_root: bool = True) -> dict[str, Any]:
     clean = _clean(schema, MAX_NESTING)
     if clean.get("$schema") != _DIALECT:
         clean.pop("$schema", None)
-    return {"type": "object", **clean} if object_root else clean
+    return {"type": "object", **clean} if object_root and "type" not in clean else clean
 
 
 def _clean(schema: Mapping[str, Any], depth: int) -> dict[str, Any]:

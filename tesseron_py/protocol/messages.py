@@ -37,6 +37,10 @@ CONFIRM_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {}, "requir
 EXTENSION = "tesseron-py"
 """The key under `extensions` by which our own two ends know each other (§11 of our notes on the wire)."""
 
+LISTS_SINCE = "2025-11-25"
+"""The first revision of MCP whose forms have lists, for several choices; revisions compare as text."""
+_REVISION = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
 HELLO = "tesseron/hello"
 RESUME = "tesseron/resume"
 CLAIMED = "tesseron/claimed"
@@ -129,6 +133,12 @@ class Capabilities:
 _capabilities = cache(Capabilities)
 
 ALL_CAPABILITIES = Capabilities(streaming=True, subscriptions=True, sampling=True, elicitation=True)
+
+
+def revision_of(caller: object) -> str | None:
+    """The revision of MCP that a caller's client speaks; `None` when it says none."""
+    revision = caller.get("revision") if isinstance(caller, dict) else None
+    return revision if isinstance(revision, str) and _REVISION.fullmatch(revision) else None
 
 
 def same_major(version: object) -> bool:

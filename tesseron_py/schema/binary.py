@@ -1,7 +1,9 @@
-"""Bytes on the wire: standard base64 (RFC 4648 §4) wherever they stand, and URL-safe base64 is read as well.
+"""What is otherwise on our wire than pydantic has it, as changes to its core schemas.
 
-Pydantic writes the bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most
-decoders misread. Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept.
+Bytes are standard base64 (RFC 4648 §4) wherever they stand, and URL-safe base64 is read as well. Pydantic writes the
+bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most decoders misread.
+Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept. Two more when reading: an
+iterable is validated at once, and the members of an enum in a `Literal` are read by their values.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import binascii
 import dataclasses
 from base64 import b64decode, b64encode
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator
@@ -22,7 +25,7 @@ __all__ = ["MARK", "document_schema", "read_base64", "serializer_for", "validato
 MARK: Final = "tesseron_py_base64"
 """In the metadata of a core schema: these bytes are base64 on the wire."""
 
-_Purpose: TypeAlias = Literal["document", "validate", "serialize"]
+_Purpose: TypeAlias = Literal["document", "validate", "validate text", "serialize"]
 
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _BYTES: Final = (bytes, bytearray, memoryview)
@@ -30,7 +33,10 @@ _SEQUENCES: Final = (list, tuple, set, frozenset)
 
 # Entries of a core schema that hold an author's values and not schemas.
 _VALUES: Final = frozenset({"default", "expected", "metadata", "config", "serialization", "members"})
-_CONFIGURED: Final[dict[_Purpose, str]] = {"validate": "val_json_bytes", "serialize": "ser_json_bytes"}
+_CONFIGURED: Final[dict[Literal["validate", "serialize"], str]] = {
+    "validate": "val_json_bytes",
+    "serialize": "ser_json_bytes",
+}
 
 
 def write_base64(value: bytes | bytearray | memoryview) -> str:
@@ -72,9 +78,14 @@ def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -
     return found if changed else None
 
 
-def validator_for(schema: Any) -> Any:
-    """A validator of the core schema `schema` that reads base64; `None` where it takes no bytes."""
-    found, changed = _Change("validate", _CONFIGURED["validate"]).of(schema)
+def validator_for(schema: Any, *, base64: bool = True) -> Any:
+    """A validator of the core schema `schema` that reads what is on our wire; `None` where pydantic's own does.
+
+    Args:
+        schema: The core schema.
+        base64: Whether bytes are base64.
+    """
+    found, changed = _Change("validate" if base64 else "validate text", _CONFIGURED["validate"]).of(schema)
     return _built(SchemaValidator, found) if changed else None
 
 
@@ -109,13 +120,18 @@ class _Change:
             return type(node)(each for each, _ in found), any(changed for _, changed in found)
         if not isinstance(node, dict):
             return node, False
-        if node.get("type") == "bytes":
+        if self._purpose in _READING and (read := _READ.get(str(node.get("type")))) is not None:
+            return read(self, node)
+        if node.get("type") == "bytes" and self._purpose != "validate text":
             return (node, False) if "serialization" in node else (self._bytes(node), True)
         if "serialization" in node and str(node.get("type")).startswith("function-"):
             return node, False  # a type with a way of its own
         config = node.get("config")
         if isinstance(config, dict) and config.get(self._configured, "utf8") != "utf8":
             return node, False
+        return self._inside(node)
+
+    def _inside(self, node: dict[str, Any]) -> tuple[Any, bool]:
         changed, copy = False, dict(node)
         for key, value in node.items():
             if key not in _VALUES and isinstance(value, (dict, list, tuple)):
@@ -132,6 +148,44 @@ class _Change:
                 return {"type": "function-before", "function": reads, "schema": node}
         writes = {"type": "function-plain", "function": write_base64, "when_used": "json"}
         return {**node, "serialization": writes}
+
+    def _iterable(self, node: dict[str, Any]) -> tuple[Any, bool]:
+        """A list: pydantic takes any text for an iterable, and looks at the items only when the function does."""
+        items, _ = self._node(node.get("items_schema", {"type": "any"}))
+        kept = {key: node[key] for key in ("min_length", "max_length", "ref", "metadata") if key in node}
+        return {"type": "list", "items_schema": items, **kept}, True
+
+    def _literal(self, node: dict[str, Any]) -> tuple[Any, bool]:
+        """Members of a plain enum in a `Literal`, which JSON holds the values of."""
+        members = [each for each in node["expected"] if _is_plain_member(each)]
+        if not members:
+            return node, False
+
+        def member(value: Any) -> Any:
+            return next((each for each in members if each.value == value and not isinstance(value, bool)), value)
+
+        reads = {"type": "no-info", "function": member}
+        return {"type": "function-before", "function": reads, "schema": node}, True
+
+    def _tagged(self, node: dict[str, Any]) -> tuple[Any, bool]:
+        """The same where they are tags."""
+        found, changed = self._inside(node)
+        by_value = {tag.value: choice for tag, choice in found["choices"].items() if _is_plain_member(tag)}
+        if not by_value:
+            return found, changed
+        return {**found, "choices": {**by_value, **found["choices"]}}, True
+
+
+def _is_plain_member(value: Any) -> bool:
+    return isinstance(value, Enum) and not isinstance(value, (str, int))
+
+
+_READING: Final = frozenset({"validate", "validate text"})
+_READ: Final[dict[str, Callable[[_Change, dict[str, Any]], tuple[Any, bool]]]] = {
+    "generator": _Change._iterable,
+    "literal": _Change._literal,
+    "tagged-union": _Change._tagged,
+}
 
 
 def _holds_bytes(level: Collection[Any]) -> bool:

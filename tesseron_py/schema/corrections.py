@@ -7,25 +7,38 @@ or not at all; `30.0` is an integer in JSON; and pydantic finds `true` among the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from .issues import Issue, described
-from .references import Nullability, References
+from .references import BITS, Nullability, References
 
 
 class Place:
     """One place in a value, with what is corrected there; places of recursive schemas are cycles."""
 
-    __slots__ = ("choices", "drop", "fill", "items", "prefix", "properties", "refuse", "values")
+    __slots__ = (
+        "alternatives", "choices", "drop", "fill", "is_choice", "items", "kinds", "needed", "null", "prefix",
+        "properties", "refuse", "values",
+    )  # fmt: skip
 
     def __init__(self) -> None:
+        self.alternatives: list[Place] = []
+        """Where the schema is a union: its alternatives, of which the first that a value matches is its place."""
+        self.null: bool = False
+        self.kinds: frozenset[str] | None = None
+        """JSON's types of what is taken, null aside; `None` is any."""
+        self.choices: list[Any] = []
+        """The values that are told."""
+        self.is_choice: bool = False
+        """Whether no others are taken."""
+        self.refuse: frozenset[type] = frozenset()
+        """Types whose values may equal a choice in Python and not in JSON; of these, only the choices are taken."""
         self.fill: list[str] = []
         """Required fields that take null: absent counts as null."""
         self.drop: list[str] = []
         """Optional fields that do not take null: null counts as absent."""
-        self.refuse: frozenset[type] = frozenset()
-        """Types that equal a choice in Python and not in JSON."""
-        self.choices: list[Any] = []
+        self.needed: list[str] = []
+        """Required fields that are not filled."""
         self.properties: dict[str, Place] = {}
         self.values: Place | None = None
         self.prefix: list[Place] = []
@@ -42,7 +55,7 @@ class Corrections:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._references = References(document)
-        self._places: dict[str, Place] = {}
+        self._places: dict[tuple[int, bool], Place] = {}  # by the identity of their schemas, and whether null is taken
         self.on_null: bool = False
         self.always: bool = False
         self._root = self._place(document)
@@ -59,26 +72,18 @@ class Corrections:
         return value, issues
 
     def _place(self, schema: Any) -> Place:
-        reference: str | None = None
-        options = [schema]
-        for _ in range(64):  # a chain of references and unions of one; a longer one is a cycle that describes nothing
-            if len(options) != 1 or not isinstance(schema := options[0], Mapping):
-                break
-            if "$ref" in schema:
-                reference = str(schema["$ref"])
-                if reference in self._places:
-                    return self._places[reference]
-                options = [self._references.resolve(reference)]
-            elif "properties" not in schema and (inner := _options(schema)) is not None:
-                options = inner
-            else:
-                break
-        place = Place()
-        if reference is not None:
-            self._places[reference] = place
-        self._read_choices(place, options)
-        if len(options) == 1 and isinstance(options[0], Mapping):
-            self._read_structure(place, options[0])
+        leaves = list(self._leaves(schema, set()))
+        inner = [leaf for leaf in leaves if leaf.get("type") != "null"]
+        key = id(inner[0] if len(inner) == 1 else schema), len(inner) < len(leaves)
+        if (known := self._places.get(key)) is not None:
+            return known
+        place = self._places[key] = Place()
+        place.null = len(inner) < len(leaves)
+        self._read_choices(place, inner)
+        if len(inner) == 1:
+            self._read_structure(place, inner[0])
+        else:
+            place.alternatives = [self._place(leaf) for leaf in inner]
         return place
 
     def _read_structure(self, place: Place, schema: Mapping[str, Any]) -> None:
@@ -87,12 +92,15 @@ class Corrections:
             required = schema.get("required", ())
             for name, each in properties.items():
                 takes = self._references.nullability(each)
-                if name in required and takes is Nullability.YES:
+                if name not in required:
+                    if takes is Nullability.NO:
+                        place.drop.append(name)
+                elif takes is Nullability.YES:
                     place.fill.append(name)
-                elif name not in required and takes is Nullability.NO:
-                    place.drop.append(name)
+                else:
+                    place.needed.append(name)
                 place.properties[name] = self._place(each)
-        if isinstance(values := schema.get("additionalProperties"), Mapping):
+        if isinstance(values := schema.get("additionalProperties"), Mapping) or values is True:
             place.values = self._place(values)
         if isinstance(prefix := schema.get("prefixItems"), list):
             place.prefix = [self._place(each) for each in prefix]
@@ -101,48 +109,57 @@ class Corrections:
         self.always = self.always or bool(place.fill)
         self.on_null = self.on_null or bool(place.drop)
 
-    def _read_choices(self, place: Place, options: list[Any]) -> None:
-        choices: list[Any] = []
-        kinds: set[Any] = set()
-        for leaf in self._leaves(options, set()):
+    def _read_choices(self, place: Place, leaves: list[Mapping[str, Any]]) -> None:
+        kinds: set[str] = set()
+        is_any = False
+        free: set[str] = set()  # types of which any value is taken
+        for leaf in leaves:
+            types = leaf.get("type")
+            told = set(types) if isinstance(types, list) else {types} if isinstance(types, str) else set()
             if found := _choices(leaf):
-                choices += found
-                kinds |= {type(value) for value in found}
-            else:
-                types = leaf.get("type")
-                kinds |= set(types) if isinstance(types, list) else {types}
-        if None in kinds:  # one option takes anything
+                place.choices += found
+                told |= set().union(*map(_kinds_of, found))
+            if not found or BITS in leaf:
+                free |= told
+                is_any = is_any or not told
+            kinds |= told
+        if is_any:
             return
+        place.kinds = frozenset(kinds)
+        place.is_choice = not free
         refuse: set[type] = set()
-        if any(type(value) is not bool and value in (0, 1) for value in choices) and not kinds & {"boolean", bool}:
+        if "boolean" not in free and any(type(value) is not bool and value in (0, 1) for value in place.choices):
             refuse.add(bool)
-        if bool in kinds and not kinds & {"integer", "number", int, float}:
+        if not free & {"integer", "number"} and any(type(value) is bool for value in place.choices):
             refuse |= {int, float}
         if refuse:
-            place.refuse, place.choices, self.always = frozenset(refuse), choices, True
+            place.refuse, self.always = frozenset(refuse), True
 
-    def _leaves(self, options: list[Any], followed: set[str]) -> Iterator[Mapping[str, Any]]:
+    def _leaves(self, schema: Any, followed: set[str]) -> Iterator[Mapping[str, Any]]:
         """The schemas at the ends of unions and references, each reference followed once."""
-        for schema in options:
-            if not isinstance(schema, Mapping):
-                yield {}
-            elif "$ref" in schema:
-                if (reference := str(schema["$ref"])) not in followed:
-                    followed.add(reference)
-                    yield from self._leaves([self._references.resolve(reference)], followed)
-            elif (inner := _options(schema)) is not None:
-                yield from self._leaves(inner, followed)
-            else:
-                yield schema
+        if not isinstance(schema, Mapping):
+            yield _ANYTHING
+        elif "$ref" in schema:
+            if (reference := str(schema["$ref"])) not in followed:
+                followed.add(reference)
+                yield from self._leaves(self._references.resolve(reference), followed)
+        elif (inner := _options(schema)) is not None:
+            for each in inner:
+                yield from self._leaves(each, followed)
+        else:
+            yield schema
+
+
+_ANYTHING: Final[Mapping[str, Any]] = {}
 
 
 def _options(schema: Mapping[str, Any]) -> list[Any] | None:
-    """The alternatives of a union but null, or the one part of a lone `allOf`."""
-    if "enum" in schema or "const" in schema:
+    """The alternatives of a union, or the one part of a lone `allOf`."""
+    if "enum" in schema or "const" in schema or "properties" in schema:
         return None
     for keyword in ("anyOf", "oneOf"):
         if isinstance(found := schema.get(keyword), list):
-            return [each for each in found if not (isinstance(each, Mapping) and each.get("type") == "null")]
+            return found
     parts = schema.get("allOf")
     return parts if isinstance(parts, list) and len(parts) == 1 else None
 
@@ -150,12 +167,78 @@ def _options(schema: Mapping[str, Any]) -> list[Any] | None:
 def _choices(schema: Mapping[str, Any]) -> list[Any]:
     if "const" in schema:
         return [schema["const"]]
-    return schema["enum"] if isinstance(schema.get("enum"), list) else []
+    for keyword in ("enum", BITS):
+        if isinstance(choices := schema.get(keyword), list):
+            return choices
+    return []
+
+
+_KINDS: Final[Mapping[type, frozenset[str]]] = {
+    bool: frozenset({"boolean"}),
+    int: frozenset({"integer", "number"}),
+    float: frozenset({"number"}),
+    str: frozenset({"string"}),
+    list: frozenset({"array"}),
+    dict: frozenset({"object"}),
+}
+
+
+def _kinds_of(value: Any) -> frozenset[str]:
+    """JSON's types that a value is of; of null it is none."""
+    return _KINDS.get(type(value), frozenset())
+
+
+def _is_among(value: Any, choices: list[Any]) -> bool:
+    return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
+
+
+def _matches(place: Place, value: Any, exactly: bool) -> bool:
+    """Whether a value may be meant for a place; unless exactly, one that equals a choice in Python counts as it."""
+    if value is None:
+        return place.null or place.kinds is None
+    if place.alternatives:
+        return any(_matches(each, value, exactly) for each in place.alternatives)
+    if not exactly and type(value) in place.refuse:
+        return value in place.choices
+    if place.kinds is not None and not place.kinds & _kinds_of(value):
+        return False
+    if isinstance(value, dict):
+        return all(name in value for name in place.needed) and all(
+            (item is None and name in place.drop) or ((inner := _below(place, name)) and _matches(inner, item, exactly))
+            for name, item in value.items()
+        )
+    if isinstance(value, list):
+        return all(
+            (inner := _at(place, index)) is None or _matches(inner, item, exactly) for index, item in enumerate(value)
+        )
+    return not place.is_choice or _is_among(value, place.choices)
+
+
+def _chosen(place: Place, value: Any) -> Place | None:
+    """The alternative that a value is meant for."""
+    for exactly in (True, False):
+        for each in place.alternatives:
+            if _matches(each, value, exactly):
+                return each
+    return None
+
+
+def _below(place: Place, name: str) -> Place | None:
+    return place.properties.get(name, place.values)
+
+
+def _at(place: Place, index: int) -> Place | None:
+    return place.prefix[index] if index < len(place.prefix) else place.items
 
 
 def _correct(place: Place, value: Any, path: list[str | int], issues: list[Issue]) -> None:
-    if type(value) in place.refuse:
+    if type(value) in place.refuse and not _is_among(value, place.choices):
         issues.append(Issue(f"{described(place.choices)} is expected, got {described([value])}", path))
+    elif place.alternatives:
+        if isinstance(value, (dict, list)):
+            chosen = _chosen(place, value)
+            if chosen is not None:
+                _correct(chosen, value, path, issues)
     elif isinstance(value, dict):
         for name in place.drop:
             if name in value and value[name] is None:
@@ -163,13 +246,11 @@ def _correct(place: Place, value: Any, path: list[str | int], issues: list[Issue
         for name in place.fill:
             value.setdefault(name)
         for name, item in value.items():
-            inner = place.properties.get(name, place.values)
-            if inner is not None:
+            if (inner := _below(place, name)) is not None:
                 _correct(inner, item, [*path, name], issues)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            inner = place.prefix[index] if index < len(place.prefix) else place.items
-            if inner is not None:
+            if (inner := _at(place, index)) is not None:
                 _correct(inner, item, [*path, index], issues)
 
 

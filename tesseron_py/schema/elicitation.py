@@ -6,7 +6,7 @@ before a handler sees it, and whatever does not fit is an error, never a value (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,14 +15,14 @@ from typing_extensions import TypedDict
 
 from ..errors import InvalidAnswer, InvalidSchema
 from ..jsontext import decode, encode
+from .again import Asked, asked_again, with_defaults
 from .caching import cached_by_type
-from .fields import Choices, form_fields, title_of
 from .flat import FlatSchema
-from .generate import form_document, named, reason
+from .generate import named, reason, schemas_of
 from .handler import is_function
-from .inline import inline_schema
 from .issues import Issue, Mismatch, kind
-from .references import References
+from .layout import Layout
+from .nesting import group_of
 from .subset import check_subset
 from .validation import JsonValidator
 
@@ -46,6 +46,7 @@ class AnswerForm:
     schema: dict[str, Any]
     """Sent as it is; not to be changed, since forms are shared."""
     _read: Callable[[dict[str, Any]], Any] = field(repr=False)
+    _asked: Sequence[Asked] = field(default=(), repr=False)
 
     def parse(self, content: Any) -> Any:
         """The value of an accepted answer.
@@ -64,23 +65,38 @@ class AnswerForm:
         except Mismatch as error:
             raise InvalidAnswer(str(error), error.data) from None
 
+    def again(self, question: str, content: Mapping[str, Any], error: InvalidAnswer) -> tuple[str, dict[str, Any]]:
+        """What to ask after an answer that did not fit: the question, which says why not, and the form.
+
+        The form holds what was typed as its defaults; what a secret field held is nowhere.
+
+        Args:
+            question: The first question.
+            content: What came with the acceptance.
+            error: What `parse` raised for it.
+        """
+        schema = with_defaults(self.schema, self._asked, content)
+        return asked_again(question, self._asked, content, error.data), schema
+
 
 def plain_form() -> AnswerForm:
     """The form of a question without a schema: one string, `response`."""
     return form_for(str)
 
 
-def form_for(schema_type: Any = str) -> AnswerForm:
+def form_for(schema_type: Any = str, *, lists: bool = False) -> AnswerForm:
     """The form that asks for a value of `schema_type`.
 
     Args:
-        schema_type: A model, dataclass or TypedDict, whose fields are asked for; or one value's type, asked for in a
-            field `value` (`str`: `response`).
+        schema_type: A model, dataclass, TypedDict or NamedTuple, whose fields are asked for; or one value's type, asked
+            for in a field `value` (`str`: `response`).
+        lists: Whether several choices may be asked for as a list (MCP since 2025-11-25), and not by one boolean each.
 
     Raises:
         InvalidSchema: It cannot be asked for; the message names the field and says what can be.
     """
-    return _form(schema_type)
+    plain, with_lists = _forms(schema_type)
+    return with_lists if lists else plain
 
 
 def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
@@ -106,11 +122,18 @@ def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
             raise Mismatch(issues)
         return answer
 
-    return AnswerForm(document, read)
+    return AnswerForm(document, read, [_asked(name, each) for name, each in (document.get("properties") or {}).items()])
+
+
+def _asked(name: str, schema: Mapping[str, Any]) -> Asked:
+    title = schema.get("title")
+    is_secret = schema.get("writeOnly") is True or schema.get("format") == "password"
+    return Asked((name,), title if isinstance(title, str) and title else name, (name,), is_secret)
 
 
 @cached_by_type
-def _form(schema_type: Any) -> AnswerForm:
+def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
+    """Without lists, and with them."""
     name = "response" if schema_type is str else "value"
     if isinstance(schema_type, (list, tuple, set, frozenset, dict)):
         raise InvalidSchema(
@@ -123,11 +146,11 @@ def _form(schema_type: Any) -> AnswerForm:
         )
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(schema_type)
-        document = form_document(adapter)
-        if single := inline_schema(document).get("type") != "object":
+        schemas = schemas_of(adapter, "form")
+        if single := schemas.published.get("type") != "object":
             adapter = TypeAdapter(_make_typed_dict("Answer", {name: schema_type}))
-            document = form_document(adapter)
-        inlined = inline_schema(document)
+            schemas = schemas_of(adapter, "form")
+        document, inlined = schemas.document, schemas.published
         validator = JsonValidator(
             adapter, document, inlined, refuse_unknown=False, noun="field", show=False, base64=False
         )
@@ -138,43 +161,27 @@ def _form(schema_type: Any) -> AnswerForm:
         raise InvalidSchema(
             f"{named(schema_type)} has no fields of its own to ask for; use a model, a dataclass or a TypedDict"
         )
-    properties, choices = form_fields(inlined, {} if single else _titles(document))
-    required = inlined.get("required", [])
-    optional = properties.keys() - required
-    schema = {"type": "object", "properties": properties, "required": required}
+    root = group_of(document, inlined, single=single)
+    key = name if single else None
+    plain = _laid_out(Layout(root, lists=False), validator, key)
+    if all(each.several is None for each in root.fields()):
+        return plain, plain
+    return plain, _laid_out(Layout(root, lists=True), validator, key)
+
+
+def _laid_out(layout: Layout, validator: JsonValidator, single: str | None) -> AnswerForm:
+    """The form of a layout; `single` is the name of the one field that is the value."""
 
     def read(content: dict[str, Any]) -> Any:
-        content = {key: item for key, item in content.items() if item is not None or key not in optional}
-        issues = _read_choices(content, choices)
+        raw, issues = layout.read(content)
         value: Any = None
         try:
-            value = validator(content)
+            value = validator(raw)
         except Mismatch as error:
             known = [issue.path for issue in issues]
-            issues += [issue for issue in error.issues if issue.path[:1] not in known]
+            issues += [issue for issue in error.issues if not any(issue.path[: len(path)] == path for path in known)]
         if issues:
             raise Mismatch(issues)
-        return value[name] if single else value
+        return value if single is None else value[single]
 
-    return AnswerForm(schema, read)
-
-
-def _read_choices(content: dict[str, Any], choices: Mapping[str, Choices]) -> list[Issue]:
-    """Replace the published texts of choices by their values; an answer outside the choices is an issue, always."""
-    issues: list[Issue] = []
-    for name, each in choices.items():
-        if name in content:
-            known, content[name] = each.read(content[name])
-            if not known:
-                issues.append(Issue(f"{each} is expected", [name]))
-    return issues
-
-
-def _titles(document: Mapping[str, Any]) -> dict[str, str]:
-    """The titles that stand at the fields themselves, where a choice would otherwise be titled with its type's name."""
-    references = References(document)
-    schema: Mapping[str, Any] | None = document
-    while schema is not None and "$ref" in schema:
-        schema = references.resolve(schema["$ref"])
-    properties = (schema or {}).get("properties", {})
-    return {name: each.get("title") or title_of(name) for name, each in properties.items()}
+    return AnswerForm(layout.schema, read, layout.asked())

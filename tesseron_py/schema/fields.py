@@ -1,7 +1,7 @@
-"""From a type's JSON Schema to the fields of a form: flat, typed, and only what clients can render (MCP, elicitation).
+"""One field of a form: what is published of it, and how what came for it is read.
 
-What a form cannot say (a pattern, a validator) is left to validation; what it cannot hold (lists, objects, unions) is
-refused, with the field's name.
+A form is flat, typed, and only what clients can render (MCP, elicitation). What it cannot say (a pattern, a validator)
+is left to validation; what it cannot hold (free lists, dicts, unions) is refused, with the field's name.
 """
 
 from __future__ import annotations
@@ -13,49 +13,119 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidSchema
-from ..jsontext import encode
+from .choices import Choices, choices_of
 from .flat import equal
 from .formats import FORMATS
-from .issues import described, shortened
+from .several import Several, several_of
+from .spelling import TWO_WAYS, reads_two_ways, spelled_value
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """The choices of one field: by the text that is published, the JSON value that is meant."""
+class Field:
+    """One field of a type, however many properties of the form it is.
 
-    values: Mapping[str, Any]
+    Attributes:
+        key: Its name in the form: that of its path, with dots.
+        path: Where its value belongs, by the names on the wire.
+        title: What the person reads.
+        written: What is published of it, but for the choices of several.
+        required: The form cannot go without it.
+        is_needed: The object that it is a field of cannot.
+        is_secret: What is typed is shown to nobody again.
+        empty_is_value: What is left empty is a text; else, in an optional field, it is nothing given.
+        choices: Those of one choice.
+        several: Those of several.
+    """
 
-    def read(self, given: Any) -> tuple[bool, Any]:
-        """Whether an answer is one of them, and the value it means; the value itself is taken, too."""
-        if isinstance(given, str) and given in self.values:
-            return True, self.values[given]
-        return any(equal(given, value) for value in self.values.values()), given
+    key: str
+    path: tuple[str, ...]
+    title: str
+    written: Mapping[str, Any]
+    required: bool
+    is_needed: bool
+    is_secret: bool
+    empty_is_value: bool
+    choices: Choices | None
+    several: Several | None
 
-    def __str__(self) -> str:
-        return described(list(self.values))
+    @property
+    def has_default(self) -> bool:
+        return "default" in self.written or (self.several is not None and self.several.default is not None)
+
+    def properties(self, *, lists: bool) -> dict[str, dict[str, Any]]:
+        """Its properties of the form; `lists` where there may be lists."""
+        if self.several is None:
+            return {self.key: dict(self.written)}
+        if lists:
+            return {self.key: {"type": "array", **self.written, **self.several.field()}}
+        return self.several.booleans(self.key, self.title, self.written.get("description"))
+
+    def is_left_out(self, given: Any) -> bool:
+        """Whether what came for a property of this field says that nothing was given."""
+        if self.required:
+            return False
+        if given is None:
+            return True
+        if not isinstance(given, str) or given.strip():
+            return False
+        if self.choices is not None and given in self.choices.values:
+            return False
+        shortest = self.written.get("minLength", 0)
+        return not self.empty_is_value or len(given) < shortest
+
+    def read(self, given: Any) -> tuple[Any, str | None]:
+        """The JSON value of what came for its one property, and what is wrong with it, if that is certain by now."""
+        if self.several is not None:
+            return self.several.read_list(given)
+        if self.choices is not None:
+            known, value = self.choices.read(given)
+            return value, None if known else f"{self.choices} is expected"
+        kind = self.written["type"]
+        if not isinstance(given, str) or kind == "string":
+            return given, None
+        spelled = spelled_value(given, kind)
+        if spelled is None:
+            return given, TWO_WAYS if reads_two_ways(given, kind) else None
+        return spelled, None
 
 
-def form_fields(schema: Mapping[str, Any], titles: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Choices]]:
-    """The properties of a form, and the choices among them.
+def field_of(schema: Mapping[str, Any], path: tuple[str, ...], title: str, *, required: bool, is_needed: bool) -> Field:
+    """The field of a form for a schema.
 
     Args:
-        schema: An object schema, inline.
-        titles: Titles for the properties that have none of their own.
+        schema: The schema of a value that is no object with named fields, inline.
+        path: Where the value belongs.
+        title: What the person reads.
+        required: The form cannot go without it.
+        is_needed: The object around it cannot.
 
     Raises:
-        InvalidSchema: A field cannot be asked for.
+        InvalidSchema: It cannot be asked for.
     """
-    properties: dict[str, Any] = {}
-    choices: dict[str, Choices] = {}
-    for name, each in schema.get("properties", {}).items():
-        title = titles.get(name) or each.get("title") or title_of(name)
-        written = {"title": title} | {key: each[key] for key in ("description",) if isinstance(each.get(key), str)}
-        if (found := _choices(each, name)) is not None:
-            choices[name] = found
-            properties[name] = {"type": "string"} | written | _published(found, each, name)
-        else:
-            properties[name] = {"type": _type(each, name)} | written | _limits(each)
-    return properties, choices
+    key = ".".join(path)
+    written: dict[str, Any] = {"title": title}
+    if isinstance(schema.get("description"), str):
+        written["description"] = schema["description"]
+    choices = several = None
+    if (choices := choices_of(schema, key)) is not None:
+        written = {"type": "string"} | written | choices.named()
+        default = choices.text_of(schema["default"]) if "default" in schema else None
+        if default is not None:
+            written["default"] = default
+    elif (several := several_of(schema, key)) is None:
+        written = {"type": _type(schema, key)} | written | _limits(schema)
+    return Field(
+        key,
+        path,
+        title,
+        written,
+        required,
+        is_needed,
+        is_secret=schema.get("writeOnly") is True,
+        empty_is_value=written.get("type") == "string" and choices is None and "format" not in schema,
+        choices=choices,
+        several=several,
+    )
 
 
 def title_of(name: str) -> str:
@@ -67,21 +137,37 @@ _HUMP = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 
 
 def _type(schema: Mapping[str, Any], name: str) -> str:
+    if schema.get("format") == "password":
+        raise InvalidSchema(
+            f"{name}: it is a secret, which MCP forbids to ask for in a form; send the person to a page of yours with"
+            " ctx.ask_url"
+        )
+    if schema.get("format") in _BYTES or "contentEncoding" in schema:
+        raise InvalidSchema(
+            f"{name}: it is bytes, which nobody can type; ask for a str and encode it, or have a file uploaded on a"
+            " page of yours with ctx.ask_url"
+        )
     match schema.get("type"):
         case "string" | "number" | "integer" | "boolean" as type:
             return str(type)
+        case "array" if "prefixItems" in schema:
+            what = "a tuple; use a NamedTuple, a dataclass or a model"
+        case "array" if isinstance(items := schema.get("items"), Mapping) and items.get("type") == "object":
+            what = "a list of objects; ask for them one after the other"
         case "array":
-            what = "a list"
+            what = "a list of free values; for several of some choices use set[…] or list[…] of an Enum or a Literal"
         case "object":
-            what = "an object (a model or a dict)"
+            what = "a dict; use a model, a dataclass or a TypedDict, whose fields are known"
         case "null":
-            what = "nothing but null"
+            what = "nothing but null; leave it out"
+        case _ if "anyOf" in schema or "oneOf" in schema:
+            what = "a union; decide for one type, or ask first which it is"
         case _:
-            what = "a union" if "anyOf" in schema or "oneOf" in schema else "of no certain type"
-    raise InvalidSchema(
-        f"{name}: it is {what}, and a person can only be asked for strings, numbers, booleans, dates and choices (Enum,"
-        " Literal), each in a field of its own"
-    )
+            what = "of no certain type; annotate it as a string, a number, a bool, a date, an Enum or a Literal"
+    raise InvalidSchema(f"{name}: it is {what}")
+
+
+_BYTES = frozenset({"binary", "base64", "base64url"})
 
 
 def _limits(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +190,7 @@ def _limits(schema: Mapping[str, Any]) -> dict[str, Any]:
             if high := [bounds[key] for key in ("maximum", "exclusiveMaximum") if key in bounds]:
                 written["maximum"] = min(high)
     default = schema.get("default")
-    if _fits(default, schema["type"], written.get("format")):
+    if is_shown(default, {"type": schema["type"], **written}):
         written["default"] = default
     return written
 
@@ -112,81 +198,30 @@ def _limits(schema: Mapping[str, Any]) -> dict[str, Any]:
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 
+def is_shown(value: Any, field: Mapping[str, Any]) -> bool:
+    """Whether a client can show `value` as the default of a published field: others would only confuse it."""
+    kind, format = field.get("type", "string"), field.get("format")
+    if isinstance(kind, list):
+        return any(is_shown(value, {**field, "type": each}) for each in kind)
+    if kind == "array":
+        items = field.get("items")
+        return isinstance(value, list) and isinstance(items, Mapping) and all(is_shown(each, items) for each in value)
+    for options in (field.get("oneOf"), field.get("anyOf")):
+        if isinstance(options, list):
+            return any(isinstance(each, Mapping) and equal(each.get("const"), value) for each in options)
+    if isinstance(enum := field.get("enum"), list):
+        return any(equal(value, each) for each in enum)
+    match kind:
+        case "string":
+            return isinstance(value, str) and (format is None or format not in FORMATS or FORMATS[format][0](value))
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return _is_number(value)
+    return False
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _fits(default: Any, type: str, format: str | None) -> bool:
-    """Whether a default is one the field's own type and format allow; others would only confuse a client."""
-    match type:
-        case "string":
-            return isinstance(default, str) and (format is None or FORMATS[format][0](default))
-        case "boolean":
-            return isinstance(default, bool)
-        case "integer":
-            return isinstance(default, int) and not isinstance(default, bool)
-    return _is_number(default)
-
-
-# Choices -----------------------------------------------------------------------------------------------------------
-
-
-def _choices(schema: Mapping[str, Any], name: str) -> Choices | None:
-    values = _values(schema)
-    if values is None:
-        return None
-    if not all(isinstance(value, (str, int, float)) for value in values):
-        raise InvalidSchema(f"{name}: its choices are not all strings, numbers or booleans; a form has no others")
-    texts = [value if isinstance(value, str) else encode(value) for value in values]
-    if len(set(texts)) < len(texts):
-        raise InvalidSchema(f"{name}: two of its choices read the same, {described(texts)}; a person cannot tell them")
-    return Choices(dict(zip(texts, values, strict=True)))
-
-
-def _values(schema: Mapping[str, Any]) -> list[Any] | None:
-    """The values of a choice, however it is spelled; `None` for anything else."""
-    if isinstance(schema.get("enum"), list):
-        return list(schema["enum"])
-    if "const" in schema:
-        return [schema["const"]]
-    for keyword in ("oneOf", "anyOf"):
-        options = schema.get(keyword)
-        if isinstance(options, list):
-            parts = [_values(option) if isinstance(option, Mapping) else None for option in options]
-            return (
-                [value for part in parts for value in part or ()] if all(part is not None for part in parts) else None
-            )
-    return None
-
-
-def _published(choices: Choices, schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """`enum`, or `oneOf` with the titles the author gave; and the default."""
-    texts = list(choices.values)
-    titles = _titles(schema, choices)
-    if titles is None:
-        written: dict[str, Any] = {"enum": texts}
-    elif set(titles) == set(texts):
-        written = {"oneOf": [{"const": text, "title": titles[text]} for text in texts]}
-    else:
-        raise InvalidSchema(f"{name}: its titles are for {described(list(titles))}, and its choices are {choices}")
-    default = schema.get("default")
-    for text, value in choices.values.items():
-        if equal(value, default):
-            written["default"] = text
-    return written
-
-
-def _titles(schema: Mapping[str, Any], choices: Choices) -> dict[str, str] | None:
-    names = schema.get("enumNames")
-    if isinstance(names, list) and len(names) == len(choices.values):
-        return dict(zip(choices.values, map(str, names), strict=True))
-    options = schema.get("oneOf")
-    if not isinstance(options, list) or not all(isinstance(each, Mapping) and "const" in each for each in options):
-        return None
-    if not any("title" in each for each in options):
-        return None
-    return {
-        text: str(each.get("title", text))
-        for each in options
-        for text in [each["const"] if isinstance(each["const"], str) else shortened(each["const"])]
-    }

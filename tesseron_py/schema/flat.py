@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ..errors import InvalidSchema
 from .formats import FORMATS
 from .issues import Issue, described, kind, shortened
+from .spelling import TWO_WAYS, reads_two_ways, spelled_value
 
 _ANNOTATIONS = frozenset(
     {
@@ -31,7 +32,25 @@ _Check: TypeAlias = Callable[[Any], str | None]
 class _Field:
     types: tuple[str, ...] | None
     """`None` takes any."""
+    has_format: bool = False
+    is_free: bool = True
+    """Whether an empty text is one like any other."""
     checks: list[_Check] = field(default_factory=list)
+
+    def prepared(self, value: Any) -> tuple[Any, str | None]:
+        """What a text means that came where no text is asked for, and what is wrong if it may mean two things."""
+        if not isinstance(value, str) or self.types is None or "string" in self.types:
+            return value, None
+        for type in self.types:
+            if (spelled := spelled_value(value, type)) is not None:
+                return spelled, None
+        return value, TWO_WAYS if any(reads_two_ways(value, type) for type in self.types) else None
+
+    def is_left_out(self, value: Any) -> bool:
+        """Whether it says, in an optional field, that nothing was given."""
+        if not isinstance(value, str) or value.strip() or self.is_free:
+            return False
+        return self.has_format or self.fault(value) is not None
 
     def fault(self, value: Any) -> str | None:
         if self.types is not None and not any(_is_of(value, type) for type in self.types):
@@ -68,8 +87,8 @@ class FlatSchema:
     def read(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
         """An answer's fields, and what is wrong with them.
 
-        A null counts as absent where the field is optional and does not take null. Fields that were not asked for are
-        left out, unless the schema says `additionalProperties: true`.
+        A null counts as absent where the field is optional and does not take null, and so does an empty text where
+        there is none. Fields that were not asked for are left out, unless the schema says `additionalProperties: true`.
         """
         answer: dict[str, Any] = {}
         issues: list[Issue] = []
@@ -81,7 +100,10 @@ class FlatSchema:
                 elif self._unknown is not None or name in self._required:
                     answer[name] = value
                 continue
-            fault = found.fault(value)
+            if name not in self._required and found.is_left_out(value):
+                continue
+            value, fault = found.prepared(value)
+            fault = fault or found.fault(value)
             if fault is None:
                 answer[name] = found.read(value)
             elif value is not None or name in self._required:
@@ -102,7 +124,7 @@ def _field(schema: Mapping[str, Any], name: str) -> _Field:
     types = types if isinstance(types, list) else [types]
     if not all(isinstance(type, str) for type in types):
         raise InvalidSchema(f"the type of the property {shortened(name)} of a form is no name: {shortened(types)}")
-    found = _Field(tuple(types) or None)
+    found = _Field(tuple(types) or None, "format" in schema, _is_free(schema, types))
     for keyword, value in schema.items():
         if keyword == "type" or _is_annotation(keyword):
             continue
@@ -117,6 +139,12 @@ def _field(schema: Mapping[str, Any], name: str) -> _Field:
         except (ArithmeticError, TypeError, ValueError, re.error) as error:
             raise InvalidSchema(f"{keyword!r} of the property {shortened(name)} of a form is wrong: {error}") from error
     return found
+
+
+def _is_free(schema: Mapping[str, Any], types: list[str]) -> bool:
+    if types and "string" not in types:
+        return False
+    return schema.get("minLength", 0) in (0, None) and not schema.keys() & {"format", "enum", "const", "oneOf", "anyOf"}
 
 
 # Types and equality as JSON has them: a boolean is no number, 3.0 is an integer ------------------------------------

@@ -7,28 +7,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from ..errors import RegistrationError
 from ..unset import UNSET
+from .annotations import Scope, Unresolved
+from .faults import Faults
 
+if TYPE_CHECKING:
+    from .definition import Definition
 
-@dataclass(frozen=True, slots=True)
-class Unresolved:
-    """An annotation that is no type here."""
-
-    text: str
-    reason: str
-
-    def mend(self) -> str:
-        return (
-            f"{self.text!r} cannot be resolved ({self.reason}); define or import it at module level, before the"
-            " handler and not only under TYPE_CHECKING or inside a function"
-        )
+__all__ = ["Handler", "Parameter", "Unresolved", "is_async", "is_function", "place_of", "read", "return_annotation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +46,7 @@ class Handler:
         parameters: In order; what a `functools.partial` has bound is not among them.
         context: The name of the parameter that takes the context, or `None`.
         returns: The return annotation, resolved, or `UNSET`.
+        faults: What is wrong so far. Whoever has looked at the rest refuses the handler for all of it at once.
     """
 
     where: str
@@ -61,42 +54,45 @@ class Handler:
     parameters: tuple[Parameter, ...]
     context: str | None
     returns: Any
+    faults: Faults = field(repr=False, compare=False)
 
 
 def read(fn: Callable[..., Any]) -> Handler:
     """What `fn` is as a handler.
 
     Raises:
-        RegistrationError: It cannot be one; the message says where it stands and how to mend it.
+        RegistrationError: Its parameters cannot be read; the message says where it stands and how to mend it.
     """
     layers = _layers(fn)
-    innermost = layers[-1]
-    where = place_of(fn)
-    if any(inspect.isasyncgenfunction(layer) for layer in layers):
-        raise RegistrationError(f"{where}: an async generator gives no output; return a list, or report with progress")
-    if any(inspect.isgeneratorfunction(layer) for layer in _layers(fn, wrapped=False)):
-        raise RegistrationError(f"{where}: a generator gives no output; return a list, or report with progress")
-    signature = _signature(fn, where)
-    namespaces = _namespaces(innermost)
+    innermost, asynchronous = layers[-1], is_async(fn)
+    faults = Faults(place_of(fn), lambda: _definition(fn, innermost, asynchronous))
+    signature = _signature(fn, faults.where)
+    _check_result(fn, layers, faults)
+    scope = Scope(innermost, _owner(layers))
     bound = {name for layer in layers if isinstance(layer, functools.partial) for name in layer.keywords}
     parameters: list[Parameter] = []
     context: str | None = None
+    _check_kinds([each for each in signature.parameters.values() if each.name not in bound], innermost, faults)
     for parameter in signature.parameters.values():
-        if parameter.name in bound:
+        if parameter.name in bound or parameter.kind in _STARRED:
             continue
-        _check_kind(parameter, where)
-        annotation = _resolved(parameter.annotation, namespaces)
+        annotation = scope.resolved(parameter.annotation)
         kinds = _contexts(annotation)
         if not kinds and not (annotation is UNSET and parameter.name == "ctx"):
             default = UNSET if parameter.default is inspect.Parameter.empty else parameter.default
             parameters.append(Parameter(parameter.name, annotation, default))
             continue
         if context is not None:
-            raise RegistrationError(f"{where}: {context!r} and {parameter.name!r} both take the context; keep one")
-        _check_context(kinds, parameter.name, is_async(fn), where)
+            faults.add(
+                f"{context!r} and {parameter.name!r} both take the context; keep one",
+                functools.partial(_drop, name=parameter.name),
+                at=parameter.name,
+            )
+            continue
         context = parameter.name
-    returns = fn if inspect.isclass(fn) else _return(signature, namespaces, where)
-    return Handler(where, is_async(fn), tuple(parameters), context, returns)
+        _check_context(kinds, context, layers, faults)
+    returns = fn if inspect.isclass(fn) else _return(signature, scope, faults)
+    return Handler(faults.where, asynchronous, tuple(parameters), context, returns, faults)
 
 
 def return_annotation(fn: Callable[..., Any]) -> Any:
@@ -109,7 +105,12 @@ def return_annotation(fn: Callable[..., Any]) -> Any:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
         return UNSET
-    return _return(signature, _namespaces(_layers(fn)[-1]), place_of(fn))
+    layers = _layers(fn)
+    faults = Faults(place_of(fn), lambda: _definition(fn, layers[-1], is_async(fn)))
+    found = _return(signature, Scope(layers[-1], _owner(layers)), faults)
+    if faults:
+        faults.refuse()
+    return found
 
 
 def is_async(fn: Callable[..., Any]) -> bool:
@@ -153,6 +154,23 @@ def _layers(fn: Any, *, wrapped: bool = True) -> list[Any]:
     return layers
 
 
+def _owner(layers: list[Any]) -> Any:
+    """The object or class whose method does the work."""
+    for layer, below in zip(layers, [*layers[1:], None], strict=True):
+        if inspect.ismethod(layer):
+            return layer.__self__
+        called = inspect.getattr_static(type(layer), "__call__", None)
+        if inspect.isclass(layer) or (below is not None and below is called):
+            return layer
+    return None
+
+
+def _definition(fn: Callable[..., Any], innermost: Any, is_async: bool) -> Definition | None:
+    from .definition import definition_of  # only where something is wrong
+
+    return definition_of(fn, innermost, is_async=is_async or inspect.isasyncgenfunction(innermost))
+
+
 def _signature(fn: Callable[..., Any], where: str) -> inspect.Signature:
     try:
         return inspect.signature(fn)
@@ -162,71 +180,108 @@ def _signature(fn: Callable[..., Any], where: str) -> inspect.Signature:
         ) from error
 
 
-def _check_kind(parameter: inspect.Parameter, where: str) -> None:
-    match parameter.kind:
-        case inspect.Parameter.VAR_POSITIONAL | inspect.Parameter.VAR_KEYWORD:
-            stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "**"
-            raise RegistrationError(
-                f"{where}: {stars}{parameter.name} has no names an agent could give; name every parameter, or take the"
-                " input as one value with .input(…)"
-            )
-        case inspect.Parameter.POSITIONAL_ONLY:
-            raise RegistrationError(
-                f"{where}: the parameter {parameter.name!r} is positional-only, and agents give names; remove the `/`"
-            )
+# What is wrong ----------------------------------------------------------------------------------------------------
+
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def _check_context(kinds: frozenset[str], name: str, is_async: bool, where: str) -> None:
-    if is_async and kinds == {"SyncContext"}:
-        raise RegistrationError(f"{where}: an `async def` handler takes Context; write `{name}: Context`")
-    if not is_async and kinds == {"Context"}:
-        raise RegistrationError(
-            f"{where}: a `def` handler runs in a worker thread and takes SyncContext; write `{name}: SyncContext`, or"
-            " make it an `async def`"
+def _drop(definition: Definition, *, name: str) -> None:
+    definition.drop(name)
+
+
+def _check_result(fn: Callable[..., Any], layers: list[Any], faults: Faults) -> None:
+    """What calling it gives is an output, and an agent's arguments reach it by name."""
+    outer = _layers(fn, wrapped=False)
+    module = getattr(outer[-1], "__globals__", {}).get("__name__")
+    generates = any(inspect.isgeneratorfunction(layer) for layer in outer)
+    generates_later = any(inspect.isasyncgenfunction(layer) for layer in outer) or (
+        any(inspect.isasyncgenfunction(layer) for layer in layers)
+        and not any(inspect.iscoroutinefunction(layer) for layer in outer)
+    )
+    if module == "contextlib":
+        faults.add("a context manager gives no output; write a function that enters it and returns what it works out")
+    elif module == "functools" and hasattr(outer[-1], "register"):
+        faults.add(
+            "a single-dispatch function chooses by its first positional argument, and agents give names; write a"
+            " function that calls it, its parameter annotated with the union of the types"
+        )
+        faults.refuse()
+    elif generates or generates_later:
+        faults.add(
+            f"{'an async generator' if generates_later else 'a generator'} gives no output; return a list, or report"
+            " with progress",
+            lambda definition: definition.return_list(),
         )
 
 
-def _return(signature: inspect.Signature, namespaces: _Namespaces, where: str) -> Any:
-    found = _resolved(signature.return_annotation, namespaces)
-    if isinstance(found, Unresolved):
-        raise RegistrationError(f"{where}: the return annotation {found.mend()}")
-    return found
+def _check_kinds(parameters: list[inspect.Parameter], innermost: Any, faults: Faults) -> None:
+    starred = [each for each in parameters if each.kind in _STARRED]
+    wraps = len(starred) == 2 and len(parameters) == 2 and "<locals>" in getattr(innermost, "__qualname__", "")
+    for parameter in starred:
+        stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "**"
+        faults.add(
+            f"{stars}{parameter.name} has no names an agent could give; name every parameter, or take the"
+            " input as one value with .input(…)",
+            None if wraps else functools.partial(_unpack, name=parameter.name),
+            at=parameter.name,
+        )
+    if wraps:
+        faults.add("if it is a decorator's wrapper, give it @functools.wraps(fn), and it has the parameters of fn")
+    positional = [each.name for each in parameters if each.kind is inspect.Parameter.POSITIONAL_ONLY]
+    if positional:
+        named = " and ".join(map(repr, positional))
+        one = len(positional) == 1
+        faults.add(
+            f"the parameter{'' if one else 's'} {named} {'is' if one else 'are'} positional-only, and agents give"
+            " names; remove the `/`",
+            lambda definition: definition.give_names(),
+        )
+
+
+def _unpack(definition: Definition, *, name: str) -> None:
+    definition.unpack(name)
+
+
+def _check_context(kinds: frozenset[str], name: str, layers: list[Any], faults: Faults) -> None:
+    asynchronous = any(inspect.iscoroutinefunction(layer) for layer in layers)
+    right = "Context" if asynchronous else "SyncContext"
+
+    def annotate(definition: Definition) -> None:
+        definition.annotate(name, right)
+
+    if asynchronous and kinds == {"SyncContext"}:
+        if inspect.iscoroutinefunction(layers[-1]):
+            message = f"an `async def` handler takes Context; write `{name}: Context`"
+        else:
+            message = (
+                f"an `async def` wraps it, so it runs in the event loop, where nothing may wait as SyncContext does;"
+                f" make it an `async def` with `{name}: Context`, or take the wrapper off"
+            )
+        faults.add(message, annotate, at=name)
+    elif not asynchronous and kinds == {"Context"}:
+        faults.add(
+            f"a `def` handler runs in a worker thread and takes SyncContext; write `{name}: SyncContext`, or"
+            " make it an `async def`",
+            annotate,
+            at=name,
+        )
+    elif not kinds:
+        faults.tidy(annotate)
+
+
+def _return(signature: inspect.Signature, scope: Scope, faults: Faults) -> Any:
+    found = scope.resolved(signature.return_annotation)
+    if not isinstance(found, Unresolved):
+        return found
+    corrected = found.corrected
+    faults.add(
+        f"the return annotation {found.mend()}",
+        None if corrected is None else lambda definition: definition.return_annotation(corrected),
+    )
+    return UNSET
 
 
 # Annotations -----------------------------------------------------------------------------------------------------
-
-_Namespaces: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
-_PACKAGE: Final = __name__.partition(".")[0]
-
-
-def _namespaces(fn: Any) -> _Namespaces:
-    """What the annotations of `fn` may name: its module's globals, and what it closes over."""
-    from .. import context
-
-    module: dict[str, Any] = getattr(fn, "__globals__", {})
-    # These are often imported for type checkers alone.
-    ours = {"Context": context.Context, "SyncContext": context.SyncContext, _PACKAGE: sys.modules[_PACKAGE]}
-    local: dict[str, Any] = {name: value for name, value in ours.items() if name not in module}
-    local |= {parameter.__name__: parameter for parameter in getattr(fn, "__type_params__", ())}
-    names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
-    for name, cell in zip(names, getattr(fn, "__closure__", None) or (), strict=False):
-        try:
-            local[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            pass
-    return module, local
-
-
-def _resolved(annotation: Any, namespaces: _Namespaces) -> Any:
-    if annotation is inspect.Parameter.empty:
-        return UNSET
-    holder = SimpleNamespace(__annotations__={"it": annotation})
-    try:
-        return get_type_hints(holder, *namespaces, include_extras=True)["it"]
-    except Exception as error:
-        # An annotation is any expression, so evaluating it raises anything.
-        text = annotation if isinstance(annotation, str) else repr(annotation)
-        return Unresolved(text, str(error).splitlines()[0] if str(error) else type(error).__name__)
 
 
 def _contexts(annotation: Any) -> frozenset[str]:

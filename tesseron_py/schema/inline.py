@@ -10,12 +10,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .references import Nullability, References
+from ..jsontext import encode
+from .defaults import fits, without_nulls
+from .references import BITS, Nullability, References
 
 MAX_NODES: Final = 5000
 """Subschemas one published schema may have; references beyond are cut short, since inlining can grow exponentially."""
 
-_DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator"})
+_DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator", BITS})
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _SCHEMAS = frozenset(
     {
@@ -25,17 +27,37 @@ _SCHEMAS = frozenset(
 )  # fmt: skip
 _LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 
+_FIRST: Final = (
+    "type", "title", "description",
+    "format", "contentEncoding", "contentMediaType", "pattern", "minLength", "maxLength",
+    "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf",
+    "enum", "const", "default", "examples",
+)  # fmt: skip
+_LAST: Final = (
+    "anyOf", "oneOf", "allOf", "not",
+    "prefixItems", "items", "minItems", "maxItems", "uniqueItems",
+    "properties", "patternProperties", "propertyNames", "required", "additionalProperties",
+    "minProperties", "maxProperties",
+)  # fmt: skip
+_LIMITS: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
+_MAX_NAMES: Final = 32  # names of a dict that are written out as properties
 
-def inline_schema(schema: Mapping[str, Any], *, keep_null: bool = False, closed: bool = False) -> dict[str, Any]:
-    """`schema` without `$ref`, `$defs`, `$schema`, type lists, unions of one, and null.
+
+def inline_schema(
+    schema: Mapping[str, Any], *, keep_null: bool = False, closed: bool = False, mended: bool = False
+) -> dict[str, Any]:
+    """`schema` without `$ref`, `$defs`, `$schema`, type lists, unions of one, and null; its keywords in one order.
 
     A union with null becomes the other type, and its property is no longer required; null defaults go. A reference
-    into a schema that is being written out already, a recursion, becomes its bare type.
+    into a schema that is being written out already, a recursion, becomes its bare type. Keywords stand in the order of
+    reading: what it is, its limits, its default, then what is in it.
 
     Args:
         schema: A JSON Schema; it is not changed.
         keep_null: Keep null where the schema takes it, as `anyOf`: for outputs, which have to fit what they promise.
         closed: Say `additionalProperties: false` of every object with named fields that says nothing else.
+        mended: Say what clients miss in pydantic's schemas (`items` of every array, the tag of a tagged union as
+            required, the known names of a dict as properties), and leave out defaults that do not fit.
 
     Example:
         ```python
@@ -43,15 +65,16 @@ def inline_schema(schema: Mapping[str, Any], *, keep_null: bool = False, closed:
         # {"type": "string"}
         ```
     """
-    inlined = _Inliner(schema, keep_null, closed).node(schema, frozenset())
+    inlined = _Inliner(schema, keep_null, closed, mended).node(schema, frozenset())
     return inlined if isinstance(inlined, dict) else {}
 
 
 class _Inliner:
-    def __init__(self, root: Mapping[str, Any], keep_null: bool, closed: bool) -> None:
+    def __init__(self, root: Mapping[str, Any], keep_null: bool, closed: bool, mended: bool) -> None:
         self._references = References(root)
         self._keep_null = keep_null
         self._closed = closed
+        self._mended = mended
         self._nodes = 0
 
     def node(self, schema: Any, open: frozenset[str]) -> Any:
@@ -86,18 +109,29 @@ class _Inliner:
         self._settle_types(written)
         if not self._keep_null:
             self._forget_null(written, source)
+        if "default" in written and (written["default"] is None or _is_infinite(written["default"])):
+            del written["default"]
+        if self._mended:
+            _mend_items(written)
+            _mend_names(written)
+            if not self._keep_null:
+                _require_tag(written, source.get("discriminator"))
         if self._closed and "properties" in written:
             written.setdefault("additionalProperties", False)
-        default = written.get("default")
-        if isinstance(default, float) and not math.isfinite(default):
-            del written["default"]
+        if isinstance(options := written.get("anyOf"), list):
+            written["anyOf"] = _flattened(options)
         for keyword in ("allOf", "anyOf", "oneOf"):
             options = written.get(keyword)
             if isinstance(options, list) and len(options) == 1 and isinstance(options[0], dict):
                 del written[keyword]
                 # What stands beside the union is about this very place, so it wins over what its option says.
                 written = options[0] | written
-        return written
+        if self._mended and "default" in written:
+            default = written.pop("default")
+            default = default if self._keep_null else without_nulls(default, written)
+            if fits(default, written):
+                written["default"] = default
+        return _ordered(written)
 
     def _settle_types(self, written: dict[str, Any]) -> None:
         """A type list becomes its one type, or `anyOf`."""
@@ -120,8 +154,6 @@ class _Inliner:
                 written[keyword] = kept or options[:1]
         if isinstance(choices := written.get("enum"), list):
             written["enum"] = [each for each in choices if each is not None] or choices
-        if "default" in written and written["default"] is None:
-            del written["default"]
         required = written.pop("required", None)
         if isinstance(required, list):
             properties = source.get("properties")
@@ -138,3 +170,75 @@ def _is_null(schema: object) -> bool:
     return isinstance(schema, dict) and (
         schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
     )
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _flattened(options: list[Any]) -> list[Any]:
+    """The alternatives of a union: those of unions within it as well, each once."""
+    flat: list[Any] = []
+    for option in options:
+        inner = option.get("anyOf") if isinstance(option, dict) and len(option) == 1 else None
+        flat += inner if isinstance(inner, list) else [option]
+    return list({encode(option): option for option in flat}.values())
+
+
+def _mend_items(written: dict[str, Any]) -> None:
+    """`items` for an array without, since clients refuse such a one; those of a tuple are any of its places."""
+    if written.get("type") != "array" or "items" in written:
+        return
+    places = written.get("prefixItems")
+    if not isinstance(places, list) or not places or written.get("maxItems") != len(places):
+        written["items"] = {}
+        return
+    plain = [{key: value for key, value in place.items() if key not in _OF_PLACE} for place in places]
+    kinds = _flattened(plain)
+    written["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    if len(kinds) == 1 and plain == places:
+        del written["prefixItems"]
+
+
+_OF_PLACE: Final = frozenset({"title", "description", "default", "examples"})
+
+
+def _mend_names(written: dict[str, Any]) -> None:
+    """A dict whose names are known becomes an object with these properties, none of them required."""
+    names = written.get("propertyNames")
+    if not isinstance(names, dict) or names.keys() - {"type"} != {"enum"} or "properties" in written:
+        return
+    if len(names["enum"]) <= _MAX_NAMES and all(isinstance(name, str) for name in names["enum"]):
+        values = written.get("additionalProperties", True)
+        del written["propertyNames"]
+        written["properties"] = {name: {} if values is True else values for name in names["enum"]}
+        written["additionalProperties"] = False
+
+
+def _require_tag(written: dict[str, Any], discriminator: object) -> None:
+    """The tag of a tagged union is required even where its class has a default for it: it decides."""
+    tag = discriminator.get("propertyName") if isinstance(discriminator, Mapping) else None
+    for keyword in ("anyOf", "oneOf") if isinstance(tag, str) else ():
+        for option in written.get(keyword, ()):
+            if not isinstance(option, dict):
+                continue
+            _require_tag(option, discriminator)
+            properties = option.get("properties")
+            required = option.get("required", [])
+            if isinstance(properties, dict) and tag in properties and tag not in required:
+                option["required"] = [name for name in properties if name in required or name == tag]
+                ordered = _ordered(option)
+                option.clear()
+                option.update(ordered)
+
+
+def _ordered(written: dict[str, Any]) -> dict[str, Any]:
+    for limit in _LIMITS:
+        value = written.get(limit)
+        if isinstance(value, float) and value.is_integer():
+            written[limit] = int(value)
+    others = [key for key in written if key not in _KNOWN]
+    return {key: written[key] for key in (*_FIRST, *others, *_LAST) if key in written}
+
+
+_KNOWN: Final = frozenset({*_FIRST, *_LAST})

@@ -35,7 +35,7 @@ def _fields(schema: Any, definitions: dict[str, Any]) -> Iterator[tuple[str, Map
                 yield from schema["fields"].items()
                 return
             case "dataclass-args":
-                yield from ((each["name"], each) for each in schema["fields"])
+                yield from ((each["name"], each) for each in schema["fields"] if each.get("init", True))
                 return
             case "definitions":
                 definitions = {each["ref"]: each for each in schema["definitions"]}

@@ -6,10 +6,11 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..errors import ActionError, RegistrationError
 from ..unset import UNSET
+from .defaults import fits
 from .issues import Issue, issues_of, summary
 from .signature import output_schema
 
@@ -22,6 +23,8 @@ class Output:
     _adapter: Any
     _serializer: Any
     _structure: Any
+    _is_computed: bool
+    """Whether functions of the author's write a part of it, which nothing has validated."""
 
     def check(self, value: Any) -> Any:
         """`value` as JSON, when it fits the type.
@@ -44,6 +47,8 @@ class Output:
         plain = self._serializer.to_python(checked, mode="json", by_alias=True, warnings="error")
         if (path := _not_finite(plain)) is not None:
             raise _misfit([Issue("NaN and infinity are no JSON numbers", path)])
+        if self._is_computed and not fits(plain, self.schema):
+            raise _misfit([Issue("a computed field or a serializer gives what its own annotation does not allow", [])])
         return plain
 
 
@@ -51,6 +56,19 @@ def _misfit(issues: list[Issue]) -> ActionError:
     return ActionError(
         f"The action's output does not fit its type: {summary(issues)}", [issue.to_wire() for issue in issues]
     )
+
+
+def _holds_functions(schema: Any) -> bool:
+    """Whether a core schema has computed fields or serializers of the author's."""
+    if isinstance(schema, dict):
+        writer = schema.get("serialization")
+        if schema.get("computed_fields") or (isinstance(writer, dict) and "function" in writer):
+            return True
+        return any(_holds_functions(value) for key, value in schema.items() if key not in _VALUES)
+    return isinstance(schema, (list, tuple)) and any(map(_holds_functions, schema))
+
+
+_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "members"})
 
 
 def _not_finite(value: Any) -> list[Any] | None:
@@ -87,6 +105,7 @@ def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: An
             adapter,
             adapter.serializer if serializer is None else serializer,
             structure_of(adapter.core_schema),
+            _holds_functions(adapter.core_schema),
         )
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, NameError) as error:
         if not explicit:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
+
+BITS: Final = "x-tesseron-bits"
+"""In a document: the members of a flag, of which an integer may be a sum. It is not published."""
 
 
 class Nullability(Enum):

@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 from ..errors import ActionError, InvalidSchema
 from ..jsontext import decode, encode
 from .caching import cached_by_type
-from .generate import input_document, named, reason
+from .generate import named, reason, schemas_of
 from .handler import is_function
-from .inline import inline_schema
 from .issues import Mismatch
 from .validation import JsonValidator
 
@@ -82,9 +81,9 @@ def _form(schema_type: Any) -> SampleForm:
         raise InvalidSchema(f"{named(schema_type)} is a function, no type; it would be called with a model's answer")
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(schema_type)
-        document = input_document(adapter)
-        published = decode(encode(inline_schema(document)))
-        validator = JsonValidator(adapter, document, published, refuse_unknown=False, noun="field", show=True)
+        schemas = schemas_of(adapter, "sample")
+        published = decode(encode(schemas.published))
+        validator = JsonValidator(adapter, schemas.document, published, refuse_unknown=False, noun="field", show=True)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
         raise InvalidSchema(f"{named(schema_type)} has no JSON Schema: {reason(error)}") from error

@@ -6,23 +6,24 @@ the handler's own parameters, one value of a type after `.input(T)`, or one valu
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
-from pydantic import AliasChoices, AliasPath, ConfigDict, TypeAdapter, ValidationError
-from pydantic.fields import Field, FieldInfo
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ..errors import InvalidInput, RegistrationError
 from ..jsontext import decode, encode
 from ..unset import UNSET
-from .generate import input_document, named, output_schema, reason
-from .handler import Handler, Parameter, Unresolved, is_function, read, return_annotation
+from .docstring import Documentation, documentation_of
+from .generate import named, output_schema, reason, schemas_of
+from .handler import Handler, is_function, read, return_annotation
 from .inline import inline_schema
 from .issues import Issue, Mismatch, issues_of, kind
 from .names import read_fields, wire_names
+from .parameters import annotated, bare, input_annotation, optional, replaced
 from .validation import JsonValidator
 
 __all__ = ["Bound", "HandlerSignature", "inline_schema", "output_schema", "read_handler", "return_annotation"]
@@ -64,6 +65,7 @@ class HandlerSignature:
         context_parameter: The name of the parameter that takes the context, or `None`.
         return_annotation: Resolved, or `UNSET` when there is none.
         fields: The names that may stand in a question about a call: the fields' names in Python and on the wire.
+        description: What the handler's docstring says of it as a whole.
     """
 
     input_schema: dict[str, Any]
@@ -71,6 +73,7 @@ class HandlerSignature:
     context_parameter: str | None
     return_annotation: Any
     fields: frozenset[str]
+    description: str
     _names: Mapping[str, str] = field(repr=False)
     _validate: Callable[[Any], Any] = field(repr=False)
     _value_parameter: str | None = field(repr=False)
@@ -129,61 +132,80 @@ def read_handler(
         RegistrationError: It cannot be declared like this; the message has the function, file and line, and the mend.
     """
     handler = read(fn)
+    documentation = documentation_of(fn)
     if json_schema is not None:
         if input_type is not UNSET:
             raise RegistrationError(f"{handler.where}: give the input a type or a JSON Schema, not both")
-        return _by_json_schema(handler, json_schema, validate)
+        return _by_json_schema(handler, documentation, json_schema, validate)
     if input_type is not UNSET:
-        return _by_type(handler, input_type)
-    return _by_parameters(handler, name)
+        return _by_type(handler, documentation, input_type)
+    return _by_parameters(handler, documentation, name)
 
 
-def _by_parameters(handler: Handler, name: str) -> HandlerSignature:
+def _by_parameters(handler: Handler, documentation: Documentation, name: str) -> HandlerSignature:
     """The parameters are the input: a TypedDict, which has no names of its own that a parameter could collide with."""
-    annotations = {parameter.name: _annotated(parameter, handler.where) for parameter in handler.parameters}
-    arguments = _make_typed_dict(name, annotations)
-    arguments.__pydantic_config__ = ConfigDict(extra="forbid")
+    faults = handler.faults
+    annotations: dict[str, Any] = {}
+    for parameter in handler.parameters:
+        annotation = input_annotation(parameter, documentation.parameters.get(parameter.name), handler)
+        if annotation is not UNSET:
+            annotations[parameter.name] = annotation
+    if faults:
+        _check_types(handler, annotations)
+        faults.refuse()
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(arguments)
+        arguments = _make_typed_dict(name, annotations)
+        arguments.__pydantic_config__ = ConfigDict(extra="forbid")
+        adapter = _adapter(arguments)
         schema, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
-        raise _no_schema(handler, annotations, error) from error
+        _check_types(handler, annotations)
+        if not faults:
+            faults.add(f"its parameters have no JSON Schema ({_why(error)})")
+        faults.refuse(error)
     schema.pop("title", None)
     names = wire_names(adapter)
-    if len(set(names.values())) < len(names):
-        raise RegistrationError(f"{handler.where}: two parameters have the same name on the wire; rename an alias")
-    return _signature(handler, schema, names, validate=validator, spread=True)
+    _check_wire_names(handler, names)
+    return _signature(handler, documentation, schema, names, validate=validator, spread=True)
 
 
-def _by_type(handler: Handler, declared: Any) -> HandlerSignature:
-    where = handler.where
-    parameter = _value_parameter(handler)
-    if parameter is None:
-        raise RegistrationError(
-            f"{where}: it has no parameter for its input; add one, such as `query: {named(declared)}`"
-        )
+def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> HandlerSignature:
+    faults = handler.faults
+    parameter = _value_parameter(handler, f"query: {named(declared)}")
+    schema: dict[str, Any] = {}
     if is_function(declared):
-        raise RegistrationError(f"{where}: the input type {named(declared)} is a function; give .input(…) a type")
+        faults.add(f"the input type {named(declared)} is a function; give .input(…) a type")
+        faults.refuse()
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(declared)
+        adapter = _adapter(declared)
         schema, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
-        raise RegistrationError(
-            f"{where}: the input type {named(declared)} has no JSON Schema ({reason(error)}); use a model, a"
+        faults.add(
+            f"the input type {named(declared)} has no JSON Schema ({_why(error)}); use a model, a"
             " dataclass or a TypedDict of JSON types"
-        ) from error
-    if schema.get("type") != "object":
-        raise RegistrationError(
-            f"{where}: the input type {named(declared)} is not an object on the wire, and agents give named arguments;"
-            " use a model, a dataclass or a TypedDict"
         )
-    return _signature(handler, schema, wire_names(adapter), validate=validator, parameter=parameter)
+        faults.refuse(error)
+    if schema.get("type") != "object":
+        faults.add(
+            f"the input type {named(declared)} is not an object on the wire, and agents give named arguments;"
+            " use a model, a dataclass or a TypedDict, or leave out .input(…) and annotate the parameter",
+            annotated(parameter, declared),
+            at=parameter,
+        )
+    if faults or parameter is None:
+        faults.refuse()
+    if parameter in documentation.parameters:
+        schema.setdefault("description", documentation.parameters[parameter])
+    return _signature(handler, documentation, schema, wire_names(adapter), validate=validator, parameter=parameter)
 
 
 def _by_json_schema(
-    handler: Handler, json_schema: Mapping[str, Any], validate: Callable[[Any], Any] | None
+    handler: Handler,
+    documentation: Documentation,
+    json_schema: Mapping[str, Any],
+    validate: Callable[[Any], Any] | None,
 ) -> HandlerSignature:
     where = handler.where
     try:
@@ -207,11 +229,15 @@ def _by_json_schema(
         except ValueError as error:
             raise Mismatch([Issue(str(error) or "the arguments do not fit", [])]) from error
 
-    return _signature(handler, schema, names, validate=checked, parameter=_value_parameter(handler))
+    parameter = _value_parameter(handler)
+    if handler.faults:
+        handler.faults.refuse()
+    return _signature(handler, documentation, schema, names, validate=checked, parameter=parameter)
 
 
 def _signature(
     handler: Handler,
+    documentation: Documentation,
     schema: dict[str, Any],
     names: Mapping[str, str],
     *,
@@ -225,6 +251,7 @@ def _signature(
         context_parameter=handler.context,
         return_annotation=handler.returns,
         fields=frozenset(names) | frozenset(names.values()),
+        description=documentation.description,
         _names=names,
         _validate=validate,
         _value_parameter=parameter,
@@ -232,86 +259,83 @@ def _signature(
     )
 
 
+def _adapter(declared: Any) -> TypeAdapter[Any]:
+    with warnings.catch_warnings():
+        # That pydantic does not enforce ReadOnly on the handler's side is nothing an author could mend.
+        warnings.filterwarnings("ignore", ".*using the `ReadOnly` qualifier", UserWarning)
+        return TypeAdapter(declared)
+
+
 def _prepared(adapter: TypeAdapter[Any]) -> tuple[dict[str, Any], JsonValidator]:
-    document = input_document(adapter)
-    published = decode(encode(inline_schema(document, closed=True)))
-    validator = JsonValidator(adapter, document, published, refuse_unknown=True, noun="argument", show=True)
+    schemas = schemas_of(adapter, "input")
+    published = decode(encode(schemas.published))
+    validator = JsonValidator(adapter, schemas.document, published, refuse_unknown=True, noun="argument", show=True)
     return published, validator
 
 
-def _no_schema(handler: Handler, annotations: Mapping[str, Any], error: Exception) -> RegistrationError:
-    """Which parameter it was that no schema could be made of, and why."""
-    for name, annotation in annotations.items():
+def _why(error: Exception) -> str:
+    # That pydantic may be told to take arbitrary objects helps nobody here: JSON has none.
+    return reason(error).partition(". Set `arbitrary_types_allowed")[0]
+
+
+def _check_types(handler: Handler, annotations: Mapping[str, Any]) -> None:
+    """Which parameters no schema can be made of, and why."""
+    for parameter in handler.parameters:
+        if parameter.name not in annotations:
+            continue
         try:
-            _prepared(TypeAdapter(annotation))
-        except Exception as found:
-            declared = next(each.annotation for each in handler.parameters if each.name == name)
-            return RegistrationError(
-                f"{handler.where}: the parameter {name!r} has a type JSON has no values for, {named(declared)}"
-                f" ({reason(found)}); use JSON types, models, dataclasses or types pydantic validates from JSON"
+            _prepared(_adapter(annotations[parameter.name]))
+        except Exception as error:
+            name, type, why = parameter.name, named(parameter.annotation), _why(error)
+            if isinstance(error, ImportError):
+                handler.faults.add(f"the parameter {name!r}, {type}, needs a package: {why}", at=name)
+                continue
+            handler.faults.add(
+                f"the parameter {name!r} has a type JSON has no values for, {type}"
+                f" ({why}); use JSON types, models, dataclasses or types pydantic validates from JSON",
+                replaced(parameter),
+                at=name,
             )
-    return RegistrationError(f"{handler.where}: its parameters have no JSON Schema ({reason(error)})")
 
 
-# Parameters ------------------------------------------------------------------------------------------------------
-
-
-def _annotated(parameter: Parameter, where: str) -> Any:
-    """The parameter as the annotation of a TypedDict's key, its default included."""
-    annotation, default = parameter.annotation, parameter.default
-    if annotation is UNSET:
-        name = parameter.name
-        context = f"; the call's own context is `{name}: Context`, in a `def` `{name}: SyncContext`"
-        raise RegistrationError(
-            f"{where}: the parameter {name!r} has no annotation; write what it takes, such as `{name}: str`"
-            f"{context if name.startswith(('ctx', 'context')) else ''}"
-        )
-    if isinstance(annotation, Unresolved):
-        raise RegistrationError(f"{where}: the annotation of {parameter.name!r}, {annotation.mend()}")
-    given = default if isinstance(default, FieldInfo) else None
-    for info in (given, *_field_infos(annotation)):
-        if info is not None and not _has_wire_name(info):
-            raise RegistrationError(
-                f"{where}: the alias of {parameter.name!r} is a path into other data; give it a name of its own"
+def _check_wire_names(handler: Handler, names: Mapping[str, str]) -> None:
+    seen: dict[str, str] = {}
+    for name, wire in names.items():
+        if wire in seen:
+            first = next(each for each in handler.parameters if each.name == (seen[wire] if wire == name else name))
+            handler.faults.add(
+                f"two parameters have the same name on the wire, {wire!r}: {seen[wire]!r} and {name!r};"
+                " rename an alias",
+                annotated(first.name, bare(first.annotation)),
+                at=first.name,
             )
-    if given is not None:
-        return Annotated[annotation, given]
-    if default is not UNSET:
-        return Annotated[annotation, Field(default=default)]
-    if _is_optional(annotation) and all(info.is_required() for info in _field_infos(annotation)):
-        # It is published as optional, since clients leave out what they have no value for.
-        return Annotated[annotation, Field(default=None)]
-    return annotation
+        seen.setdefault(wire, name)
+    if handler.faults:
+        handler.faults.refuse()
 
 
-def _field_infos(annotation: Any) -> list[FieldInfo]:
-    if get_origin(annotation) is not Annotated:
-        return []
-    return [each for each in get_args(annotation)[1:] if isinstance(each, FieldInfo)]
+def _value_parameter(handler: Handler, missing: str | None = None) -> str | None:
+    """The parameter that takes the whole input; every other one must do without a value.
 
-
-def _has_wire_name(info: FieldInfo) -> bool:
-    alias = info.validation_alias
-    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    return any(not isinstance(each, AliasPath) for each in choices)
-
-
-def _is_optional(annotation: Any) -> bool:
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return _is_optional(get_args(annotation)[0])
-    return (origin is Union or origin is UnionType) and type(None) in get_args(annotation)
-
-
-def _value_parameter(handler: Handler) -> str | None:
-    """The parameter that takes the whole input; every other one must do without a value."""
+    Args:
+        handler: The handler.
+        missing: How to write that parameter, where there has to be one.
+    """
     if not handler.parameters:
+        if missing is not None:
+            name, _, type = missing.partition(": ")
+            handler.faults.add(
+                f"it has no parameter for its input; add one, such as `{missing}`",
+                lambda definition: definition.add(name, type),
+            )
         return None
     first, *others = handler.parameters
     for parameter in others:
         if parameter.required:
-            raise RegistrationError(
-                f"{handler.where}: the input is one value, for {first.name!r}, and nothing would be passed for"
-                f" {parameter.name!r}; give it a default"
+            handler.faults.add(
+                f"the input is one value, for {first.name!r}, and nothing would be passed for"
+                f" {parameter.name!r}; give it a default",
+                optional(parameter),
+                at=parameter.name,
             )
     return first.name

@@ -6,10 +6,11 @@ enums, sets) is parsed and nothing else is converted. `corrections` prepares wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -47,8 +48,8 @@ class JsonValidator:
         show: bool,
         base64: bool = True,
     ) -> None:
-        reads_base64 = validator_for(adapter.core_schema) if base64 else None
-        self._validate = (adapter.validator if reads_base64 is None else reads_base64).validate_json
+        validator = validator_for(adapter.core_schema, base64=base64)
+        self._validate = (adapter.validator if validator is None else validator).validate_json
         self._corrections = Corrections(document)
         self._published = published
         self._extra: Any = "forbid" if refuse_unknown else None
@@ -71,6 +72,8 @@ class JsonValidator:
             # Read again, since what came is not ours to change.
             raw, issues = corrections.apply(decode(text))
             text = encode(raw)
+        if len(text) > _DIGITS and _MANY_DIGITS.search(text[::_STRIDE]):
+            issues = [*(issues or ()), *self._beyond_floats(raw, [])]
         value: Any = None
         try:
             value = self._validate(text, strict=True, extra=self._extra)
@@ -98,6 +101,16 @@ class JsonValidator:
             for issue in issues
         ]
 
+    def _beyond_floats(self, value: Any, path: Path) -> list[Issue]:
+        """The integers that a float takes as infinity, where no integer is expected."""
+        if isinstance(value, (dict, list)):
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            return [issue for key, item in entries for issue in self._beyond_floats(item, [*path, key])]
+        if type(value) is not int or -_FLOATS < value < _FLOATS:
+            return []
+        kinds = {place.get("type") for place in self._places(path)}
+        return [Issue("the number is too large", path)] if kinds and kinds <= {"number", "string"} else []
+
     def _may_show(self, path: Path) -> bool:
         return self._show and not any(place.get("writeOnly") for place in self._places(path))
 
@@ -117,6 +130,14 @@ class JsonValidator:
         for step in path:
             places = [each for place in places for each in _alternatives(_below(place, step))]
         return places
+
+
+# What is a number of so many digits, looked for in the way that finds soonest that there is none: of 309 in a row
+# every 30th is a digit, too.
+_DIGITS: Final = 308
+_STRIDE: Final = 30
+_MANY_DIGITS: Final = re.compile(r"\d{10}")
+_FLOATS: Final = 2**1024
 
 
 def _holds_float(value: Any) -> bool:

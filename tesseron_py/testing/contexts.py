@@ -9,7 +9,7 @@ from ..context import Context, SyncContext
 from ..errors import SamplingNotAvailable
 from ..gateway.answers import APPROVE, approval
 from ..invocation import Accept, Log, Progress
-from ..protocol.messages import ELICIT, LOG, PROGRESS, AgentInfo, Capabilities
+from ..protocol.messages import ELICIT, LISTS_SINCE, LOG, PROGRESS, AgentInfo, Capabilities
 from .answers import Answers, Asked, Prompt, Script, content_of
 
 T = TypeVar("T")
@@ -19,6 +19,7 @@ class ScriptedLine:
     """The other end of a scripted context: answers questions from the script and notes what is reported."""
 
     cancelled = False
+    revision: str | None = LISTS_SINCE
 
     def __init__(self, script: Script, sampling: Callable[[str], str] | None, *, elicitation: bool) -> None:
         self._script = script

@@ -192,6 +192,11 @@ def test_ctrl_c_ends_it_without_a_traceback() -> None:
         ({"type": "boolean"}, "perhaps", None),
         ({"type": "string"}, "text", "text"),
         ({"type": "string", "enum": ["a"]}, "b", None),
+        ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, "a", "a"),
+        ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, "A", None),
+        ({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, "a, b", ["a", "b"]),
+        ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}, "a", ["a"]),
+        ({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, "a, c", None),
     ],
 )
 def test_what_is_typed_becomes_a_value_of_the_field(field: dict[str, object], typed: str, value: object) -> None:
@@ -205,6 +210,11 @@ def test_what_is_typed_becomes_a_value_of_the_field(field: dict[str, object], ty
         ({"type": "number", "minimum": 2}, 2),
         ({"type": "boolean"}, True),
         ({"type": "string", "default": "d"}, "d"),
+        ({"type": "string", "enum": ["a", "b"]}, "a"),
+        ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, "a"),
+        ({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, ["a"]),
+        ({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 2}, ["a", "b"]),
+        ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "default": []}, []),
     ],
 )
 def test_a_scripted_yes_fills_in_the_first_thing_that_fits(field: dict[str, object], value: object) -> None:

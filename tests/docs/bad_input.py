@@ -75,7 +75,14 @@ async def handler(cell: str) -> tuple[str, ...]:
     place, colon, message = (await refused(codes(cell)[0])).partition("): ")
     assert colon
     assert re.fullmatch(r"\S+ \(shop\.py:\d+", place), place
-    return (message,)
+    return (message.partition("\n  found:  ")[0],)
+
+
+async def signature(cell: str) -> tuple[str, ...]:
+    """A handler, and its corrected first line."""
+    message, _, corrected = (await refused(codes(cell)[0])).partition("\n  write:  ")
+    assert message.endswith(f"\n  found:  {codes(cell)[0].removesuffix(': ...')}".replace('"', "")), message
+    return (corrected,)
 
 
 async def declaration(cell: str) -> tuple[str, ...]:
@@ -327,6 +334,7 @@ async def script(cell: str) -> tuple[str, ...]:
 
 SEE: dict[str, See] = {
     "handler": handler,
+    "signature": signature,
     "declaration": declaration,
     "line": line,
     "schema": schema,

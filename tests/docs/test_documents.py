@@ -1,7 +1,8 @@
 """Every fenced block of the README and the guides: run, compared, or read; nothing is shown that does not hold.
 
 A block whose first line is a comment with a file name is that file. Python without a name goes on where the document's
-last such block ended, and may await. A console block shows commands after `$ `, and below each exactly what it prints.
+last such block ended, and may await; one that says `asyncio` runs there alone. A console block shows commands after
+`$ `, and below each exactly what it prints.
 Ports and claim codes are others each time; what a document shows stands for those that a command was given or printed.
 """
 
@@ -76,11 +77,13 @@ def test_every_document_has_blocks_of_known_kinds() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=names)
-async def test_python_blocks_run(document: Path, directory: Path) -> None:
+async def test_python_blocks_run(document: Path, directory: Path, anyio_backend_name: str) -> None:
     write_readme(directory, {})
     shared: dict[str, Any] = {"__name__": "document", "__builtins__": builtins}
     for block in blocks_of(document):
         if block.kind != "python":
+            continue
+        if "asyncio" in block.flags and anyio_backend_name != "asyncio":
             continue
         if block.file is None:
             await execute(block, shared)

@@ -200,8 +200,8 @@ async def test_ask_asks_again_and_says_what_was_wrong() -> None:
         assert first["params"]["question"] == "Which?"
         await gateway.send(id=first["id"], **result("accept", value={"warehouse_id": "WH-9"}))
         second = await gateway.recv()
-        assert second["params"]["question"].startswith("Which?\n\nThe last answer did not fit: ")
-        assert "warehouse_id" in second["params"]["question"]
+        fault = '- Warehouse Id: one of "WH-7", "WH-8" is expected, you gave "WH-9"'
+        assert second["params"]["question"] == f"Which?\n\nThe last answer did not fit:\n{fault}"
         await gateway.send(id=second["id"], **result("accept", value=GOOD))
         assert (await gateway.recv())["result"]["output"].startswith("Accepted(value=Warehouse")
     bad = result("accept", value={})
@@ -209,9 +209,190 @@ async def test_ask_asks_again_and_says_what_was_wrong() -> None:
     assert await answered(handler, bad, result("decline")) == "Declined()"
 
 
+class Line(BaseModel):
+    count: Annotated[int, Field(title="How many", ge=0)]
+    note: str | None = None
+
+
+@pytest.mark.parametrize("how", ["Context", "SyncContext", "module", "sync"])
+async def test_every_way_to_ask_again_says_what_was_wrong_and_keeps_what_was_typed(how: str) -> None:
+    app = Tesseron("shop")
+    if how in ("Context", "module"):
+
+        @app.action("ask")
+        async def asks(ctx: Context) -> Any:
+            return repr(await (ctx.ask if how == "Context" else ask)("Which?", Line, attempts=3, key="line"))
+    else:
+
+        @app.action("ask")
+        def asks_in_a_thread(ctx: SyncContext) -> Any:
+            return repr((ctx.ask if how == "SyncContext" else sync.ask)("Which?", Line, attempts=3, key="line"))
+
+    async with serving(app, extensions={"tesseron-py": 1}) as gateway:
+        for ending, outcome in (
+            (result("accept", value={"count": 3}), "Accepted(value=Line(count=3, note=None))"),
+            (result("decline", value={"count": 3}), "Declined()"),
+            (result("cancel", value={}), "Cancelled()"),
+            (result("accept", value={"count": -1}), "-32005"),
+        ):
+            await gateway.invoke("ask")
+            request = await gateway.recv()
+            first = request["params"]["schema"]
+            assert request["params"]["question"] == "Which?"
+            for _ in range(2):
+                await gateway.send(id=request["id"], **result("accept", value={"count": -3, "note": "soon"}))
+                request = await gateway.recv()
+                asked = request["params"]
+                assert asked["key"] == "line"
+                fault = "- How many: at least 0 is expected, you gave -3"
+                assert asked["question"] == f"Which?\n\nThe last answer did not fit:\n{fault}"
+                assert asked["schema"]["required"] == first["required"]
+                assert asked["schema"]["properties"] == {
+                    "count": {**first["properties"]["count"], "default": -3},
+                    "note": {**first["properties"]["note"], "default": "soon"},
+                }
+            await gateway.send(id=request["id"], **ending)
+            answer = await gateway.recv()
+            if "error" in answer:
+                assert str(answer["error"]["code"]) == outcome
+                assert answer["error"]["data"] == [{"message": "at least 0 is expected", "path": ["count"]}]
+            else:
+                assert answer["result"]["output"] == outcome
+
+
 class Size(StrEnum):
     S = "small"
     L = "large"
+
+
+@pytest.mark.parametrize(
+    ("extensions", "revision", "lists"),
+    [
+        ({"tesseron-py": 1}, "2025-11-25", True),
+        ({"tesseron-py": 1}, "2026-07-28", True),
+        ({"tesseron-py": 1}, "2025-06-18", False),
+        ({"tesseron-py": 1}, None, False),
+        ({"tesseron-py": 1}, "next", False),
+        ({"tesseron-py": 1}, ["2025-11-25"], False),
+        ({"tesseron-py": 1}, "2025-11-25x", False),
+        ({}, "2025-11-25", False),
+        ({"another": 1}, "2025-11-25", False),
+    ],
+)
+async def test_lists_are_asked_for_only_where_a_gateway_of_ours_says_that_the_client_knows_them(
+    extensions: dict[str, Any], revision: Any, lists: bool
+) -> None:
+    async def handler(ctx: Context) -> Any:
+        return await ctx.elicit("Which?", set[Size])
+
+    caller = {"agent": {"id": "a", "name": "a"}, "capabilities": {"elicitation": True}, "revision": revision}
+    async with serving(asking(handler), extensions=extensions) as gateway:
+        await gateway.invoke("ask", caller=caller)
+        request = await gateway.recv()
+        asked = request["params"]["schema"]["properties"]
+        if lists:
+            assert asked["value"]["type"] == "array"
+            await gateway.send(id=request["id"], **result("accept", value={"value": ["large"]}))
+        else:
+            assert {name: each["type"] for name, each in asked.items()} == {
+                "value.small": "boolean",
+                "value.large": "boolean",
+            }
+            await gateway.send(id=request["id"], **result("accept", value={"value.small": False, "value.large": True}))
+        assert (await gateway.recv())["result"]["output"] == repr({Size.L})
+
+
+async def test_a_call_that_goes_on_for_another_client_asks_as_that_one_knows() -> None:
+    async def handler(ctx: Context) -> Any:
+        await ctx.confirm("Sure?")
+        return await ctx.elicit("Which?", set[Size])
+
+    def caller(revision: str) -> dict[str, Any]:
+        return {"agent": {"id": "a", "name": "a"}, "capabilities": {"elicitation": True}, "revision": revision}
+
+    for first, then, kind in (("2025-11-25", "2025-06-18", "boolean"), ("2025-06-18", "2026-07-28", "array")):
+        async with serving(asking(handler), extensions={"tesseron-py": 1}) as gateway:
+            await gateway.invoke("ask", caller=caller(first))
+            request = await gateway.recv()
+            await gateway.send(method="actions/caller", params={"invocationId": "i-1", "caller": caller(then)})
+            await gateway.send(id=request["id"], **result("accept"))
+            request = await gateway.recv()
+            assert {each["type"] for each in request["params"]["schema"]["properties"].values()} == {kind}
+            await gateway.send(id=request["id"], **result("cancel"))
+            assert (await gateway.recv())["result"]["output"] == "None"
+
+
+async def test_field_9_a_string_enum_is_a_choice() -> None:
+    class Parcel(BaseModel):
+        size: Size
+        other: Size | None = None
+
+    async def handler(ctx: Context) -> Any:
+        return await ctx.elicit("Which?", Parcel)
+
+    async with serving(asking(handler)) as gateway:
+        await gateway.invoke("ask")
+        request = await gateway.recv()
+        asked = request["params"]["schema"]
+        assert asked == {
+            "type": "object",
+            "properties": {
+                "size": {"type": "string", "title": "Size", "enum": ["small", "large"]},
+                "other": {"type": "string", "title": "Other", "enum": ["small", "large"]},
+            },
+            "required": ["size"],
+        }
+        await gateway.send(id=request["id"], **result("accept", value={"size": "large", "other": ""}))
+        assert (await gateway.recv())["result"]["output"] == repr(Parcel(size=Size.L))
+
+
+async def test_field_28_a_refusal_is_a_real_false_or_none() -> None:
+    ran: list[str] = []
+
+    async def handler(ctx: Context) -> Any:
+        confirmed, elicited = await ctx.confirm("Remove?"), await ctx.elicit("Which?", Warehouse)
+        if confirmed:
+            ran.append("confirm")
+        if elicited:
+            ran.append("elicit")
+        assert confirmed is False
+        assert elicited is None
+        return "nothing"
+
+    for refusal in (result("decline"), result("cancel"), result("decline", value=GOOD), result("cancel", value=GOOD)):
+        assert await answered(handler, refusal, refusal) == "'nothing'"
+    assert ran == []
+
+
+async def test_field_33_the_content_of_a_dismissal_is_not_looked_at() -> None:
+    for content in ({}, GOOD, {"warehouse_id": "everything", "count": -5}, None, "leftovers", [1], 7):
+        assert await answered(do_ask, result("cancel", value=content)) == "Cancelled()"
+        assert await answered(do_elicit, result("cancel", value=content)) == "None"
+        assert await answered(do_ask, result("decline", value=content)) == "Declined()"
+        assert await answered(do_confirm, result("cancel", value=content)) == "False"
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("false", "False"), ("FALSE", "False"), ("no", "False"), ("0", "False"), (False, "False"),
+        ("true", "True"), ("Yes", "True"), ("1", "True"), (True, "True"),
+        ("maybe", "InvalidAnswer -32005"), ("", "InvalidAnswer -32005"), ("f", "InvalidAnswer -32005"),
+        (0, "InvalidAnswer -32005"), (1, "InvalidAnswer -32005"), (None, "InvalidAnswer -32005"),
+        ([True], "InvalidAnswer -32005"), ({"value": True}, "InvalidAnswer -32005"),
+    ],
+)  # fmt: skip
+async def test_field_52_a_boolean_that_comes_as_text_is_what_it_says_or_nothing(given: Any, seen: str) -> None:
+    async def by_type(ctx: Context) -> Any:
+        return await ctx.elicit("Sure?", bool)
+
+    async def by_json_schema(ctx: Context) -> Any:
+        schema = {"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]}
+        answer = await ctx.elicit("Sure?", json_schema=schema)
+        return answer["value"] if answer is not None else None
+
+    for handler in (by_type, by_json_schema):
+        assert await answered(handler, result("accept", value={"value": given})) == seen
 
 
 @pytest.mark.parametrize(
@@ -812,7 +993,10 @@ async def test_a_strict_gate_says_whether_the_person_was_asked() -> None:
         await gateway.invoke("drop")
         await gateway.send(id=(await gateway.recv())["id"], result={"action": "decline"})
         error = (await gateway.recv())["error"]
-        assert (error["message"], error["data"]) == ("The person was asked, and there was no yes", {"cancelled": True})
+        assert (error["message"], error["data"]) == (
+            "There was no yes: the question was put, and nobody accepted it",
+            {"cancelled": True},
+        )
     async with serving(app, capabilities=NO_ELICITATION) as gateway:
         error = (await gateway.call("drop"))["error"]
         assert error["message"] == "There was no yes: this agent's client cannot ask the person"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from queue import SimpleQueue
 from typing import Any
 from uuid import UUID
 
@@ -623,7 +624,8 @@ async def test_a_gate_that_was_asked_says_so_whoever_brings_the_answer() -> None
         asked = await gateway.recv()
         await gateway.send(**told(caller=caller(elicitation=False)))
         await gateway.send(id=asked["id"], result={"action": "decline"})
-        assert (await gateway.recv())["error"]["message"] == "The person was asked, and there was no yes"
+        _, message, _ = error_of(await gateway.recv())
+        assert message == "There was no yes: the question was put, and nobody accepted it"
 
 
 async def test_field_84_a_blocking_handler_does_not_hold_up_another_call() -> None:
@@ -921,8 +923,9 @@ async def test_a_handler_that_shields_itself_from_the_end_gets_no_answer_either(
 
 
 async def test_what_ended_before_its_dispatcher_came_to_it_never_runs() -> None:
-    app, jobs, ran = Tesseron("shop"), [], []
-    pool = Workers(2, dispatch=jobs.append)
+    app, ran = Tesseron("shop"), []
+    jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    pool = Workers(2, dispatch=jobs.put)
 
     @app.action
     def drop() -> None:
@@ -934,13 +937,15 @@ async def test_what_ended_before_its_dispatcher_came_to_it_never_runs() -> None:
 
     async with serving(app, workers=pool) as gateway:
         await gateway.invoke("drop")
-        await anyio.wait_all_tasks_blocked()
+        dropped = await anyio.to_thread.run_sync(lambda: jobs.get(timeout=5))
         await gateway.cancel()
         assert error_of(await gateway.recv())[0] == -32001
         assert error_of(await gateway.call("late"))[0] == -32002
-        assert (len(jobs), pool.abandoned) == (2, 0)
-        for job in jobs:
-            job()
+        await pool.idle()  # they hold nothing, though nobody has come to them
+        assert (pool.busy, pool.abandoned) == (0, 0)
+        dropped()
+        while not jobs.empty():
+            jobs.get()()
         assert (ran, pool.busy) == ([], 0)
 
 

@@ -20,6 +20,7 @@ from tesseron_py import Context, Tesseron, directory
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.endpoint import GatewayEndpoint
 from tesseron_py.gateway.gateway import Gateway
+from tesseron_py.home import Home
 from tesseron_py.host import endpoints
 from tesseron_py.host import host as host_module
 from tesseron_py.host.endpoints import dialling_source
@@ -99,6 +100,35 @@ async def test_an_app_dials_is_claimed_and_its_person_is_asked() -> None:
             await host.claimed()
         assert host.claim_code is None
         assert await at.clear(client) == 5
+
+
+async def test_field_97_a_host_that_connects_twice_at_once_has_one_session() -> None:
+    entered: list[Host] = []
+    refused: list[str] = []
+    both = anyio.Event()
+
+    async def enter(host: Host) -> None:
+        try:
+            entered.append(await host.__aenter__())
+        except RuntimeError as problem:
+            refused.append(str(problem))
+        if entered and refused:
+            both.set()
+
+    async with served() as at:
+        host = shop().connect(at.url, token=TOKEN)
+        with anyio.fail_after(10):
+            async with Home() as home:
+                for _ in range(2):
+                    home.start(enter, host)
+                await both.wait()
+        assert entered == [host]
+        assert "app.connect()" in refused[0]
+        assert len(at.gateway.apps) == 1
+        client = FakeClient(at.gateway)
+        await at.claim(client, host.claim_code)
+        assert await at.clear(client) == 5
+        await host.aclose()
 
 
 async def test_the_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,13 @@ from typing import Any
 
 import mcp_schemas
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tesseron_py.gateway.answers import with_titles
 from tesseron_py.mcp.forms import NoSuchForm, normalise
+from tesseron_py.schema.elicitation import form_for
+from tests.schema.form_cases import Case, cases
 
 NEW, OLD = "2025-11-25", "2025-06-18"
 
@@ -246,3 +249,28 @@ def test_whatever_is_asked_goes_out_as_a_form_or_not_at_all(version: str, schema
         assert None not in made.values()
         if version == OLD:
             assert "default" not in made or made["type"] == "boolean"
+
+
+@pytest.mark.parametrize("version", [*mcp_schemas.VERSIONS, mcp_schemas.MODERN])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(case=cases())
+def test_whatever_type_is_asked_for_is_a_form_of_the_revision(version: str, case: Case) -> None:
+    asked = form_for(case.type, lists=version >= NEW).schema
+    form = normalise(with_titles(asked), version)
+    mcp_schemas.validate(
+        version,
+        "ElicitRequest",
+        {
+            "jsonrpc": "2.0",
+            "id": "q",
+            "method": "elicitation/create",
+            "params": {"mode": "form", "message": "Which?", "requestedSchema": form},
+        },
+    )
+    assert list(form["properties"]) == list(asked["properties"])
+    assert form.get("required", []) == asked["required"]
+    for name, made in form["properties"].items():
+        kept = asked["properties"][name].keys() - {"enum", "enumNames"}
+        if version < NEW and made["type"] != "boolean":
+            kept -= {"default"}
+        assert kept <= made.keys()

@@ -304,7 +304,8 @@ async def test_a_session_that_is_used_now_and_then_is_not_idle() -> None:
 
 
 async def test_field_50_sessions_do_not_see_each_other() -> None:
-    async with web() as (client, _):
+    provider = FixtureProvider()
+    async with web(provider) as (client, _):
         other = await client.another()
         async with (
             client.calling("confirm") as stream,
@@ -319,14 +320,16 @@ async def test_field_50_sessions_do_not_see_each_other() -> None:
             assert (await other.answer(prompt, approve=True)).status_code == 202
             assert (await client.answer(prompt, approve=True)).status_code == 202
             assert value_of(await stream.result())["content"] == {"approve": True}
-            assert listening.raw in (b"", b":\n\n")
+            provider.change(ToolsChanged())
+            await listening.next("notifications/tools/list_changed")  # the first it is told: no prompt came before
 
 
 # The upgrade ------------------------------------------------------------------------------------------------------
 
 
 async def test_field_44_the_response_becomes_a_stream_byte_by_byte() -> None:
-    async with web() as (client, _), client.listen() as listening:
+    provider = FixtureProvider()
+    async with web(provider) as (client, _), client.listen() as listening:
         async with client.calling("confirm", {"question": "Sure \u2028?"}, id=7) as stream:
             assert stream.status == 200
             assert stream.headers["content-type"] == "text/event-stream"
@@ -359,7 +362,8 @@ async def test_field_44_the_response_becomes_a_stream_byte_by_byte() -> None:
             assert stream.raw.count(b"data: ") == 2
             assert stream.raw.endswith(b"}\n\n")
             assert b"id:" not in stream.raw.replace(b'"id":', b"")
-        assert listening.raw in (b"", b":\n\n")
+        provider.change(ToolsChanged())
+        await listening.next("notifications/tools/list_changed")  # the first it is told: no prompt came before
 
 
 async def test_further_questions_reuse_the_stream_and_are_answered_in_any_order() -> None:

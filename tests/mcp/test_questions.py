@@ -125,6 +125,15 @@ def test_a_cancel_is_one_whatever_it_carries(content: Any) -> None:
     assert isinstance(answered(result={"action": "cancel", "content": content}), Cancel)
 
 
+@pytest.mark.parametrize("content", [{}, None, {"approve": True}, {"name": 7}, [], "yes", True])
+@pytest.mark.parametrize(("action", "reply"), [("decline", Decline), ("cancel", Cancel)])
+def test_field_33_what_comes_with_a_refusal_is_not_looked_at(
+    action: str, reply: type[Decline | Cancel], content: Any
+) -> None:
+    for body in (FORM, Url("", "")):
+        assert isinstance(answered(body, result={"action": action, "content": content}), reply)
+
+
 @pytest.mark.parametrize(
     "result",
     [

@@ -8,16 +8,15 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import Base64Bytes, BaseModel, Field, SecretStr
 
 from tesseron_py.errors import ErrorCode, InvalidSchema
 from tesseron_py.schema.elicitation import check_subset, form_for, form_for_json_schema
 from tesseron_py.schema.sampling import sample_form
 
-ONLY = (
-    "and a person can only be asked for strings, numbers, booleans, dates and choices (Enum, Literal), each in a field"
-    " of its own"
-)
+FREE = "a list of free values; for several of some choices use set[…] or list[…] of an Enum or a Literal"
+UNION = "a union; decide for one type, or ask first which it is"
+ITSELF = "it contains itself, and a form ends somewhere; ask for it in a question of its own"
 
 
 class Tree(BaseModel):
@@ -36,6 +35,48 @@ class Tags(BaseModel):
 
 class Nested(BaseModel):
     inner: Tags
+
+
+class Far(BaseModel):
+    next: Chain
+
+
+class Three(BaseModel):
+    x: int
+
+
+class Two(BaseModel):
+    three: Three
+
+
+class One(BaseModel):
+    two: Two
+
+
+class Deep(BaseModel):
+    one: One
+
+
+class Secret(BaseModel):
+    pin: SecretStr
+
+
+class Place(BaseModel):
+    street: str
+
+
+class Dotted(BaseModel):
+    text: str = Field(alias="at.street")
+    at: Place
+
+
+class Boolean(BaseModel):
+    size: set[Literal["s", "l"]]
+    text: str = Field(alias="size.s")
+
+
+class SameTitle(BaseModel):
+    pick: Annotated[Literal["a", "b"], Field(json_schema_extra={"enumNames": ["A", "A"]})]
 
 
 class Mapped(BaseModel):
@@ -62,6 +103,14 @@ class OddChoice(BaseModel):
     odd: Odd
 
 
+class NoChoice(enum.Enum):
+    pass
+
+
+class NoFlag(enum.Flag):
+    pass
+
+
 class SameText(BaseModel):
     pick: Literal[1, "1"]
 
@@ -80,21 +129,39 @@ class Unfinished(BaseModel):
 @pytest.mark.parametrize(
     ("type", "message"),
     [
-        (Tags, f"tags: it is a list, {ONLY}"),
-        (Tree, f"children: it is a list, {ONLY}"),
-        (Chain, f"next: it is an object (a model or a dict), {ONLY}"),
-        (Nested, f"inner: it is an object (a model or a dict), {ONLY}"),
-        (Mapped, f"prices: it is an object (a model or a dict), {ONLY}"),
-        (Mixed, f"number_or_text: it is a union, {ONLY}"),
-        (Free, f"anything: it is of no certain type, {ONLY}"),
-        (Nothing, f"nothing: it is nothing but null, {ONLY}"),
+        (Tags, f"tags: it is {FREE}"),
+        (Tree, "children: it is a list of objects; ask for them one after the other"),
+        (Chain, f"next: {ITSELF}"),
+        (Nested, f"inner.tags: it is {FREE}"),
+        (Far, f"next.next: {ITSELF}"),
+        (Mapped, "prices: it is a dict; use a model, a dataclass or a TypedDict, whose fields are known"),
+        (Mixed, f"number_or_text: it is {UNION}"),
+        (
+            Free,
+            "anything: it is of no certain type; annotate it as a string, a number, a bool, a date, an Enum or a",
+        ),
+        (Nothing, "nothing: it is nothing but null; leave it out"),
+        (Deep, "one.two.three: it is an object 3 levels deep, and a form can hold 2; ask for it in a question of its"),
+        (
+            Secret,
+            "pin: it is a secret, which MCP forbids to ask for in a form; send the person to a page of yours with",
+        ),
+        (bytes, "value: it is bytes, which nobody can type; ask for a str and encode it, or have a file uploaded on a"),
+        (Base64Bytes, "value: it is bytes, which nobody can type"),
+        (tuple[int, str], "value: it is a tuple; use a NamedTuple, a dataclass or a model"),
+        (Dotted, "at.street: two fields have this name in the form, ['at.street'] and ['at', 'street']; rename one of"),
+        (Boolean, "size.s: two fields have this name in the form, ['size'] and ['size.s']; rename one of them"),
+        (SameTitle, 'pick: two of its choices have the same title, one of "A", "A"; a person cannot tell them apart'),
         (OddChoice, "odd: its choices are not all strings, numbers or booleans; a form has no others"),
+        (NoChoice, "value: it is a choice without choices"),
+        (set[NoChoice], "value: it is a choice without choices"),
+        (NoFlag, "value: it is a choice without choices"),
         (SameText, 'pick: two of its choices read the same, one of "1", "1"; a person cannot tell them'),
         (WrongTitles, 'pick: its titles are for one of "a", "z", and its choices are one of "a", "b"'),
-        (list[str], f"value: it is a list, {ONLY}"),
-        (int | str, f"value: it is a union, {ONLY}"),
-        (Tags | Mixed, f"value: it is a union, {ONLY}"),
-        (None, f"value: it is nothing but null, {ONLY}"),
+        (list[str], f"value: it is {FREE}"),
+        (int | str, f"value: it is {UNION}"),
+        (Tags | Mixed, f"value: it is {UNION}"),
+        (None, "value: it is nothing but null; leave it out"),
         (dict[str, int], "dict[str, int] has no fields of its own to ask for; use a model, a dataclass or a TypedDict"),
         (Callable[[], None], "collections.abc.Callable[[], None] has no JSON Schema: Cannot generate a JsonSchema for"),
         (["ann", "bob"], "['ann', 'bob'] is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, PlainSerializer, field_serializer
 
 from tesseron_py.content import Image
-from tesseron_py.errors import InvalidInput
+from tesseron_py.errors import InvalidInput, InvalidSchema
 from tesseron_py.jsontext import encode
 from tesseron_py.schema import binary
 from tesseron_py.schema.binary import read_base64, with_base64, write_base64
@@ -147,8 +147,9 @@ def test_what_an_author_says_of_bytes_is_kept() -> None:
     assert (values["configured"].data, values["own"].encoded) == (RAW, b"hi")
 
 
-def test_a_person_types_text() -> None:
-    assert form_for(File).parse({"data": "hello", "name": "x"}).data == b"hello"
+def test_nobody_is_asked_to_type_bytes() -> None:
+    with pytest.raises(InvalidSchema, match=r"data: it is bytes, which nobody can type"):
+        form_for(File)
 
 
 @given(st.binary())

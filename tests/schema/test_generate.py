@@ -41,7 +41,7 @@ class Pair:
 def test_field_6_21_an_output_is_inline_and_promises_no_offset() -> None:
     schema = output_schema(Todo)
     assert schema["properties"]["Text"] == {"type": "string", "description": "What to do"}
-    assert schema["properties"]["tag"] == {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+    assert schema["properties"]["tag"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
     assert schema["properties"]["due"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
     assert schema["properties"]["at"]["type"] == "string"
     assert "format" not in schema["properties"]["at"]

@@ -265,3 +265,15 @@ def test_the_names_of_both_contexts_are_the_modules_own() -> None:
     assert (names(handler), handler.context) == (["ctx"], "other")
     assert handler.parameters[0].annotation is int
     assert TheSyncContext.__name__ == "SyncContext"
+
+
+def test_a_signature_may_name_parameters_that_nothing_else_does() -> None:
+    class Odd:
+        """Its class is not where its name says."""
+
+    def fn(item: Odd.Inner, other: int) -> None: ...  # type: ignore[name-defined]
+
+    fn.__qualname__ = "Nowhere.at.all.fn"
+    found = read(fn).parameters
+    assert isinstance(found[0].annotation, Unresolved)
+    assert found[1].annotation is int

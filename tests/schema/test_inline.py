@@ -89,7 +89,7 @@ def test_null_is_kept_where_a_value_has_to_fit() -> None:
         "required": ["a", "b"],
     }
     assert inline_schema(schema, keep_null=True) == {
-        "properties": {"a": maybe | {"default": None}, "b": maybe, "c": {"enum": [None]}},
+        "properties": {"a": maybe, "b": maybe, "c": {"enum": [None]}},
         "required": ["a", "b"],
     }
 

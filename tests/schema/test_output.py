@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import InitVar, dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import (
     AfterValidator,
+    AnyUrl,
+    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
+    HttpUrl,
+    PostgresDsn,
     PrivateAttr,
     RootModel,
     SecretStr,
     ValidationError,
     computed_field,
+    field_serializer,
     field_validator,
     model_validator,
 )
@@ -241,3 +248,70 @@ def test_a_form_of_schema_that_is_not_known_is_not_looked_into() -> None:
     with pytest.raises(ValidationError):
         structure.validate_python(1)
     assert structure_of({"type": "list", "items_schema": model, "min_length": "many"}) is None
+
+
+class Linked(BaseModel):
+    link: AnyUrl
+    more: list[HttpUrl] = []
+    host: PostgresDsn | None = None
+
+
+def test_a_url_fits() -> None:
+    link = AnyUrl("https://x.example/a")
+    assert output(Linked).check(Linked(link=link))["link"] == "https://x.example/a"
+    assert output(list[Linked]).check([Linked(link=link, more=["https://y.example"])])[0]["more"] == [  # type: ignore[list-item]
+        "https://y.example/"
+    ]
+
+
+class Moment(BaseModel):
+    at: datetime
+    until: datetime | None = None
+    daily: time
+    aware: AwareDatetime
+    took: timedelta
+
+
+def test_field_21_a_time_without_an_offset_goes_out_as_it_is_and_nothing_else_was_promised() -> None:
+    noon = datetime(2026, 1, 31, 12)
+    found = output(Moment)
+    moment = Moment(at=noon, daily=noon.time(), aware=noon.replace(tzinfo=UTC), took=timedelta(days=-1))
+    written = found.check(moment)
+    assert (written["at"], written["daily"]) == ("2026-01-31T12:00:00", "12:00:00")
+    formats = FormatChecker(())
+    for name in ("date-time", "time", "duration"):
+        formats.checks(name)(lambda value: False)  # none of them is promised
+    Draft202012Validator(found.schema, format_checker=formats).validate(written)
+    assert "format" not in json.dumps(found.schema)
+
+
+class Configured(BaseModel):
+    model_config = ConfigDict(ser_json_temporal="seconds", ser_json_bytes="hex")
+    at: datetime
+    raw: bytes
+
+
+def test_what_a_model_says_of_its_output_is_what_is_published() -> None:
+    found = output(Configured)
+    written = found.check(Configured(at=datetime(2026, 1, 31, tzinfo=UTC), raw=b"\xff"))
+    Draft202012Validator(found.schema).validate(written)
+    assert isinstance(written["at"], (int, float))
+
+
+class Counted(BaseModel):
+    values: list[int]
+
+    @computed_field
+    def size(self) -> Annotated[int, Field(ge=1)]:
+        return len(self.values)
+
+    @field_serializer("values")
+    def texts(self, values: list[int]) -> Annotated[list[str], Field(max_length=2)]:
+        return [str(value) for value in values]
+
+
+def test_what_functions_write_is_held_to_their_annotations() -> None:
+    assert output(Counted).check(Counted(values=[1])) == {"values": ["1"], "size": 1}
+    for values in ([], [1, 2, 3]):
+        with pytest.raises(ActionError, match="what its own annotation does not allow"):
+            output(Counted).check(Counted(values=values))

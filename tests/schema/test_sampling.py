@@ -34,13 +34,11 @@ def block(text: str) -> dict[str, Any]:
 
 def test_the_schema_is_inline() -> None:
     part = {
-        "title": "Part",
         "type": "object",
         "properties": {"name": {"type": "string"}, "count": {"type": "integer", "default": 1}},
         "required": ["name"],
     }
     assert sample_form(Plan).schema == {
-        "title": "Plan",
         "description": "A plan.",
         "type": "object",
         "properties": {

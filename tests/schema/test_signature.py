@@ -96,7 +96,6 @@ def test_field_3_5_6_22_one_tree_without_references_type_lists_or_null() -> None
     for word in ("$ref", "$defs", "$schema", "null", "anyOf", '"type": ['):
         assert word not in text
     address = {
-        "title": "Address",
         "type": "object",
         "properties": {"street": {"type": "string"}, "zip": {"type": "string"}, "note": {"type": "string"}},
         "required": ["street"],
@@ -153,8 +152,8 @@ def test_field_27_types_limits_descriptions_choices_and_defaults_are_published()
         "count": {"type": "integer", "minimum": 1, "maximum": 9, "description": "How many", "default": 2},
         "word": {"type": "string", "minLength": 1, "description": "A word", "default": "a"},
         "made": {"type": "array", "items": {"type": "integer"}},
-        "size": {"type": "string", "enum": ["small", "large"], "title": "Size", "default": "small"},
-        "kind": {"enum": ["x", "y"]},
+        "size": {"type": "string", "enum": ["small", "large"], "default": "small"},
+        "kind": {"type": "string", "enum": ["x", "y"]},
         "odd": {},
         "ratio": {"type": "number"},
         "when": {"type": "string"},

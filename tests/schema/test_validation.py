@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import json
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Union
@@ -22,17 +24,17 @@ from pydantic import (
 from typing_extensions import TypeAliasType
 
 from tesseron_py.schema.corrections import Corrections
-from tesseron_py.schema.generate import input_document
-from tesseron_py.schema.inline import inline_schema
+from tesseron_py.schema.generate import schemas_of
 from tesseron_py.schema.issues import Issue, Mismatch, described, kind, shortened, spelled, summary
 from tesseron_py.schema.validation import JsonValidator
 
 
 def validator(type: Any, *, refuse_unknown: bool = True, show: bool = True) -> JsonValidator:
     adapter: TypeAdapter[Any] = TypeAdapter(type)
-    document = input_document(adapter)
-    published = inline_schema(document, closed=refuse_unknown)
-    return JsonValidator(adapter, document, published, refuse_unknown=refuse_unknown, noun="argument", show=show)
+    schemas = schemas_of(adapter, "input" if refuse_unknown else "sample")
+    return JsonValidator(
+        adapter, schemas.document, schemas.published, refuse_unknown=refuse_unknown, noun="argument", show=show
+    )
 
 
 def issues(type: Any, value: Any, *, show: bool = True, refuse_unknown: bool = True) -> list[tuple[str, list[Any]]]:
@@ -218,6 +220,107 @@ def test_a_choice_that_is_equal_in_python_only_is_none(name: str, value: Any, me
     assert issues(Deep, {"by_name": {"a": flags}}) == [(message, ["by_name", "a", name])]
     assert issues(Deep, {"pair": [flags, 1, None]}) == [(message, ["pair", 0, name])]
     assert issues(Deep, {"deep": {"deep": {"flags": [flags]}}}) == [(message, ["deep", "deep", "flags", 0, name])]
+
+
+class Row(BaseModel):
+    kind: Literal[1, "row"]
+    note: str | None
+    count: int = 3
+
+
+class Column(BaseModel):
+    width: int
+    rows: list[Row] = []
+
+
+class Word(enum.Enum):
+    A = "a"
+    ONE = 1
+
+
+class ByWord(BaseModel):
+    word: Literal[Word.A]
+
+
+class ByOne(BaseModel):
+    word: Literal[Word.ONE]
+
+
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+@pytest.mark.parametrize(
+    ("type", "given", "found"),
+    [
+        (Row | Column, {"kind": "row"}, Row(kind="row", note=None)),
+        (Row | Column | None, {"kind": 1.0, "count": None}, Row(kind=1, note=None)),
+        (Row | str, {"kind": 1, "note": "a"}, Row(kind=1, note="a")),
+        (Column | Row, {"width": 2, "rows": [{"kind": 1, "count": None}]},
+         Column(width=2, rows=[Row(kind=1, note=None)])),
+        (list[Row] | list[Column], [{"width": 1}], [Column(width=1)]),
+        (list[Row] | dict[str, Row], {"a": {"kind": 1}}, {"a": Row(kind=1, note=None)}),
+        (dict[str, Row | int], {"a": {"kind": 1}, "b": 2.0}, {"a": Row(kind=1, note=None), "b": 2}),
+        (list[tuple[Row, int] | Row], [[{"kind": 1}, 1]], [(Row(kind=1, note=None), 1)]),
+        (Row | Any, {"kind": 1, "x": None}, {"kind": 1, "x": None}),
+    ],
+)  # fmt: skip
+def test_null_is_corrected_below_unions(type: Any, given: Any, found: Any) -> None:
+    assert validator(type)(given) == found
+
+
+def test_a_choice_below_a_union_is_no_boolean() -> None:
+    assert issues(Row | Column, {"kind": True, "note": "a"}) == [('one of 1, "row" is expected, got true', ["kind"])]
+    assert issues(list[Column | str], [{"width": 1, "rows": [{"kind": True}]}])[0] == (
+        'one of 1, "row" is expected, got true', [0, "rows", 0, "kind"],
+    )  # fmt: skip
+
+
+def test_members_of_an_enum_in_a_literal_are_read_by_their_values() -> None:
+    assert validator(Literal[Word.A, "b"])("a") is Word.A
+    assert validator(Literal[Word.A, "b"])("b") == "b"
+    assert validator(Literal[Word.ONE])(1.0) is Word.ONE
+    assert issues(Literal[Word.ONE], True)[0] == ("1 is expected, got true", [])
+    assert validator(list[Annotated[ByWord | ByOne, Field(discriminator="word")]])([{"word": "a"}, {"word": 1}]) == [
+        ByWord(word=Word.A), ByOne(word=Word.ONE),
+    ]  # fmt: skip
+
+
+def test_a_flag_is_a_sum_of_its_members() -> None:
+    assert validator(Rights)(3) == Rights.READ | Rights.WRITE
+    assert validator(Rights | str)(2.0) is Rights.WRITE
+    assert issues(Rights, True) == [("one of 1, 2 is expected, got true", [])]
+    assert issues(list[Rights], [8])[0][1] == [0]
+
+
+def test_an_iterable_is_validated_at_once() -> None:
+    assert validator(Iterable[int])([1, 2.0]) == [1, 2]
+    assert issues(Iterable[int], "12") == [('a list is expected, got "12"', [])]
+    assert issues(dict[str, Iterable[int]], {"a": ["x"]}) == [('a whole number is expected, got "x"', ["a", 0])]
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "path"),
+    [
+        (float, HUGE, []),
+        (float | None, -HUGE, []),
+        (dict[str, list[float]], {"a": [1.5, HUGE]}, ["a", 1]),
+        (tuple[float, int], [HUGE, 1], [0]),
+    ],
+)
+def test_a_number_is_never_infinite(type: Any, value: Any, path: list[Any]) -> None:
+    assert issues(type, value) == [("the number is too large", path)]
+
+
+@pytest.mark.parametrize("type", [int, Any, float | int])
+def test_an_integer_may_be_of_any_size(type: Any) -> None:
+    assert validator(type)(HUGE) == HUGE
+    assert validator(float)(2**1023) == 2.0**1023
+    assert validator(str)(str(HUGE)) == str(HUGE)
 
 
 def test_what_is_equal_in_json_is_the_choice() -> None:

@@ -55,7 +55,7 @@ async def test_one_function_may_answer_everything() -> None:
 
 
 async def test_fields_34_35_an_answer_that_does_not_fit_fails_the_call() -> None:
-    async with Agent(app, answers=[accept({"warehouse_id": "everything"}), accept({"value": "7"})]) as agent:
+    async with Agent(app, answers=[accept({"warehouse_id": "everything"}), accept({"value": "seven"})]) as agent:
         with pytest.raises(ActionFailed) as raised:
             await agent.call("pick")
         assert raised.value.code == -32005

@@ -1,0 +1,116 @@
+"""The next question, when an answer did not fit: what was wrong, in words for the person who gave it, and what they had
+typed, so that they need not type it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..plain import plain
+from .fields import is_shown
+from .issues import shortened, spelled
+from .spelling import spelled_value
+
+LINES: Final = 20
+"""Faults that a question lists."""
+LONGEST_KEPT: Final = 16_384
+"""Characters of a text that a form holds as what was typed; a longer one would come back with every question."""
+_LONGEST: Final = 300  # characters of what is said of one field
+_GOT: Final = re.compile(r", got (null|a boolean|a number|a string|a list|an object)$")
+_UNFIT: Final = "what you gave does not fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a part of a value was asked as.
+
+    Attributes:
+        path: The part's place in the value.
+        title: What the person read.
+        properties: The properties of the form that ask for it; none for an object.
+        is_secret: What was typed is shown to nobody again.
+    """
+
+    path: tuple[str, ...]
+    title: str
+    properties: tuple[str, ...]
+    is_secret: bool = False
+
+
+def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any], issues: Sequence[Any]) -> str:
+    """The question, and below it a line for each field that did not fit.
+
+    Args:
+        question: The first question.
+        asked: What was asked.
+        content: What came.
+        issues: What is wrong with it: each `{message, path}`.
+    """
+    faults: dict[str, list[str]] = {}
+    given: dict[str, str] = {}
+    for issue in issues:
+        message, path = str(issue["message"]), tuple(issue["path"])
+        about = _about(path, asked)
+        title = spelled(path) if about is None else about.title
+        said = faults.setdefault(title, [])
+        if any(_tells(message, each, content, own=each is about) for each in asked if each.is_secret):
+            message = _UNFIT
+        message = _GOT.sub("", message) if message != "required, but missing" else "it is missing"
+        if message not in said:
+            said.append(message)
+        if about is not None and not about.is_secret and (shown := _given(about, content)) is not None:
+            given[title] = f", you gave {shown}"
+    lines = [_line(title, "; ".join(said), given.get(title, "")) for title, said in faults.items()]
+    if len(lines) > LINES:
+        lines[LINES:] = [f"- and {len(lines) - LINES} more"]
+    return "\n".join([question, "", "The last answer did not fit:", *lines])
+
+
+def with_defaults(schema: Mapping[str, Any], asked: Sequence[Asked], content: Mapping[str, Any]) -> dict[str, Any]:
+    """The form with what was typed as its defaults, where a client can show it."""
+    secret = {name for each in asked if each.is_secret for name in each.properties}
+    properties = {name: dict(each) for name, each in (schema.get("properties") or {}).items()}
+    for name, each in properties.items():
+        if name in secret or name not in content:
+            continue
+        value = content[name]
+        kind = each.get("type")
+        if isinstance(value, str) and isinstance(kind, str) and (spelled := spelled_value(value, kind)) is not None:
+            value = spelled
+        if is_shown(value, each) and not (isinstance(value, str) and len(value) > LONGEST_KEPT):
+            each["default"] = value
+    return {**schema, "properties": properties}
+
+
+def _about(path: tuple[str | int, ...], asked: Sequence[Asked]) -> Asked | None:
+    """The innermost part that a path leads to or into."""
+    within = [each for each in asked if each.path == path[: len(each.path)]]
+    return max(within, key=lambda each: len(each.path), default=None)
+
+
+def _given(about: Asked, content: Mapping[str, Any]) -> str | None:
+    """What was given for one property, for the eyes of who gave it; nothing for several, which are choices."""
+    if len(about.properties) != 1:
+        return None
+    value = content.get(about.properties[0])
+    return None if value is None or isinstance(value, Mapping) else plain(shortened(value))
+
+
+def _tells(message: str, secret: Asked, content: Mapping[str, Any], *, own: bool) -> bool:
+    """Whether a message holds what a secret field held, as an author's own may; `own` when it is about that field.
+
+    In other messages a character or two say nothing of it.
+    """
+    typed = [str(content[name]) for name in secret.properties if content.get(name) is not None]
+    return any(text in message for text in typed if text and (own or len(text) > 2))
+
+
+def _line(title: str, said: str, given: str) -> str:
+    said = plain(said)
+    if len(said) > _LONGEST:
+        said = said[: _LONGEST - 1] + "…"
+    said += given
+    return f"- {plain(title)}: {said}" if title else f"- {said}"

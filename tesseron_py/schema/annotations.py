@@ -1,0 +1,251 @@
+"""Annotations as types: what they may name, what `Self` and type variables stand for, and why one is no type here."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import CodeType, GenericAlias, SimpleNamespace, UnionType
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import typing_extensions
+
+from ..unset import UNSET
+
+_PACKAGE: Final = __name__.partition(".")[0]
+_SELF: Final = (typing_extensions.Self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """An annotation that is no type here.
+
+    Attributes:
+        text: The annotation.
+        reason: What evaluating it raised.
+        corrected: The annotation with the name that was probably meant, or `None`.
+        hidden: The import or definition that only type checkers see, with its line, or `None`.
+    """
+
+    text: str
+    reason: str
+    corrected: str | None = None
+    hidden: str | None = None
+
+    def mend(self) -> str:
+        why = f"{self.text!r} cannot be resolved ({self.reason})"
+        if self.hidden is not None:
+            return f"{why}; {self.hidden} is under `if TYPE_CHECKING:`, so nothing runs it; move it out of there"
+        if self.corrected is not None:
+            return f"{why}; did you mean {self.corrected!r}?"
+        return (
+            f"{why}; define or import it at module level, before the handler and not only under TYPE_CHECKING or"
+            " inside a function"
+        )
+
+
+class Scope:
+    """What the annotations of a function may name.
+
+    Args:
+        fn: The function that has them.
+        owner: The object that `fn` is a method of, or its class, or `None`.
+    """
+
+    def __init__(self, fn: Any, owner: Any = None) -> None:
+        from .. import context
+
+        self._fn = fn
+        self._bindings = _bindings(owner)
+        self._module: dict[str, Any] = getattr(fn, "__globals__", {})
+        self._class = _defining_class(fn, owner)
+        # These are often imported for type checkers alone.
+        ours = {"Context": context.Context, "SyncContext": context.SyncContext, _PACKAGE: sys.modules[_PACKAGE]}
+        self._local: dict[str, Any] = {name: value for name, value in ours.items() if name not in self._module}
+        self._local |= _local_names(fn)
+        self._local |= {parameter.__name__: parameter for parameter in getattr(fn, "__type_params__", ())}
+        names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
+        for name, cell in zip(names, getattr(fn, "__closure__", None) or (), strict=False):
+            try:
+                self._local[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                pass
+        self._local |= _nested_classes(self._class)
+
+    def resolved(self, annotation: Any) -> Any:
+        """The type that an annotation is: `UNSET` where there is none, `Unresolved` where it is no type."""
+        if annotation is inspect.Parameter.empty:
+            return UNSET
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        try:
+            try:
+                found = get_type_hints(holder, self._module, self._local, include_extras=True)["it"]
+            except NameError:
+                around = {**self._class_names(), **self._local}
+                found = get_type_hints(holder, self._module, around, include_extras=True)["it"]
+        except Exception as error:
+            # An annotation is any expression, so evaluating it raises anything.
+            qualified = self._qualified(annotation)
+            return self._unresolved(annotation, error) if qualified is None else qualified
+        return bound(found, self._bindings)
+
+    def _qualified(self, annotation: Any) -> Any:
+        """`Final` and `ClassVar`, which are annotations, but not of parameters; `None` for all others."""
+        if isinstance(annotation, str):
+            try:
+                annotation = eval(annotation, self._module, self._local)
+            except Exception:
+                return None
+        return annotation if (get_origin(annotation) or annotation) in (ClassVar, Final) else None
+
+    def _class_names(self) -> dict[str, Any]:
+        """What the class defines besides functions, such as an alias of a type."""
+        if self._class is None:
+            return {}
+        return {name: value for name, value in vars(self._class).items() if not hasattr(value, "__get__")}
+
+    def _unresolved(self, annotation: Any, error: Exception) -> Unresolved:
+        text = unquoted(annotation) if isinstance(annotation, str) else repr(annotation)
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        name = error.name if isinstance(error, NameError) else None
+        if name is None:
+            return Unresolved(text, reason)
+        if (hidden := _hidden(getattr(self._fn, "__code__", None), name)) is not None:
+            return Unresolved(text, reason, hidden=hidden)
+        known = [each for each, value in self._module.items() if inspect.isclass(value)]
+        known += [each for each, value in vars(builtins).items() if inspect.isclass(value)]
+        close = get_close_matches(name, known, n=1, cutoff=0.75)
+        return Unresolved(text, reason, corrected=text.replace(name, close[0]) if close else None)
+
+
+def bound(annotation: Any, bindings: Mapping[Any, Any]) -> Any:
+    """An annotation with what stands for `Self` and for type variables put in their places."""
+    if not bindings:
+        return annotation
+    if isinstance(annotation, TypeVar) or annotation in _SELF:
+        return bindings.get(annotation, annotation)
+    origin, args = get_origin(annotation), get_args(annotation)
+    if not args or origin is Literal:
+        return annotation
+    if origin is Annotated:
+        return Annotated[(bound(args[0], bindings), *args[1:])]
+    changed = tuple(bound(each, bindings) for each in args)
+    if all(new is old for new, old in zip(changed, args, strict=True)):
+        return annotation
+    if origin is Union or origin is UnionType:
+        return Union[changed]  # noqa: UP007  # made of a tuple
+    if isinstance(annotation, GenericAlias):
+        return GenericAlias(origin, changed)
+    return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else annotation
+
+
+def unquoted(annotation: str) -> str:
+    """A postponed annotation that was quoted as well, without its quotes."""
+    inner = annotation[1:-1]
+    return inner if annotation[:1] in ("'", '"') and annotation == repr(inner) else annotation
+
+
+def free_variables(annotation: Any) -> Iterator[TypeVar]:
+    """The type variables in an annotation that nothing says anything of: neither bound, constraints nor default."""
+    if isinstance(annotation, TypeVar):
+        default = getattr(annotation, "__default__", typing_extensions.NoDefault)
+        if annotation.__bound__ is None and not annotation.__constraints__ and default is typing_extensions.NoDefault:
+            yield annotation
+    elif get_origin(annotation) is not Literal:
+        for each in get_args(annotation):
+            yield from free_variables(each)
+
+
+def _bindings(owner: Any) -> dict[Any, Any]:
+    if owner is None:
+        return {}
+    cls = owner if inspect.isclass(owner) else type(owner)
+    found: dict[Any, Any] = dict.fromkeys(_SELF, cls)
+    aliases = [getattr(owner, "__orig_class__", None), *getattr(cls, "__orig_bases__", ())]
+    for alias in aliases:
+        parameters = getattr(get_origin(alias), "__parameters__", ())
+        found.update(zip(parameters, get_args(alias), strict=False))
+    return found
+
+
+def _defining_class(fn: Any, owner: Any) -> type | None:
+    """The class whose body has the function, as far as it can be told."""
+    steps = getattr(fn, "__qualname__", "").split(".")[:-1]
+    if not steps or steps[-1] == "<locals>":
+        return None
+    if owner is not None:
+        cls = owner if inspect.isclass(owner) else type(owner)
+        return next((each for each in cls.__mro__ if each.__qualname__ == ".".join(steps)), None)
+    found: Any = SimpleNamespace(**getattr(fn, "__globals__", {}))
+    for step in steps:
+        found = getattr(found, step, None)
+    return found if inspect.isclass(found) else None
+
+
+def _nested_classes(cls: type | None) -> dict[str, Any]:
+    if cls is None:
+        return {}
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if inspect.isclass(value) and value.__qualname__ == f"{cls.__qualname__}.{name}"
+    }
+
+
+def _local_names(fn: Any) -> dict[str, Any]:
+    """The names of the functions that a local one is defined in, as far as those run still.
+
+    Postponed annotations may be all that names a class there, so it is in no closure.
+    """
+    code = getattr(fn, "__code__", None)
+    found: dict[str, Any] = {}
+    if code is None or "<locals>" not in getattr(fn, "__qualname__", ""):
+        return found
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_locals is not frame.f_globals and _defines(frame.f_code, code):
+            found = {**frame.f_locals, **found}
+        frame = frame.f_back
+    return found
+
+
+def _defines(outer: CodeType, inner: CodeType) -> bool:
+    nested = [each for each in outer.co_consts if isinstance(each, CodeType)]
+    return inner in nested or any(_defines(each, inner) for each in nested)
+
+
+def _hidden(code: CodeType | None, name: str) -> str | None:
+    """The statement under `if TYPE_CHECKING:` that gives `name` to type checkers, in the module of `code`."""
+    if code is None:
+        return None
+    for branch in _checkers_only("".join(linecache.getlines(code.co_filename))):
+        for statement in ast.walk(branch):
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for alias in statement.names:
+                    if (alias.asname or alias.name.partition(".")[0]) == name:
+                        statement.names = [alias]
+                        return f"`{ast.unparse(statement)}` (line {statement.lineno})"
+            elif isinstance(statement, (ast.ClassDef, ast.FunctionDef)) and statement.name == name:
+                return f"`class {name}` (line {statement.lineno})"
+            elif isinstance(statement, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == name for target in statement.targets
+            ):
+                return f"`{name} = …` (line {statement.lineno})"
+    return None
+
+
+def _checkers_only(source: str) -> tuple[ast.If, ...]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(
+        each
+        for each in ast.walk(tree)
+        if isinstance(each, ast.If) and ast.unparse(each.test).rpartition(".")[2] == "TYPE_CHECKING"
+    )

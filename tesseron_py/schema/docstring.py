@@ -1,0 +1,213 @@
+"""Docstrings: what they say of the whole, and what of each parameter.
+
+Google, NumPy and Sphinx style, read by Griffe (the extra `docstrings`). It is imported only for a docstring that seems
+to have a section of parameters; without it, and where it finds no such section after all, a docstring is taken whole.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any, Final
+
+_HEADERS: Final = {
+    "numpy": re.compile(r"^[ \t]*(?:Other[ \t]+)?(?:Parameters|Attributes)[ \t]*\n[ \t]*-{3,}[ \t]*$", re.MULTILINE),
+    "google": re.compile(
+        r"^(?:(?:Keyword |Other )?(?:Args|Arguments|Params|Parameters)|Attributes):[ \t]*\n[ \t]+\S", re.MULTILINE
+    ),
+    "sphinx": re.compile(
+        r"^[ \t]*:(?:param|parameter|arg|argument|key|keyword|ivar|cvar|var)[ \t]+[^:\n]+:", re.MULTILINE
+    ),
+}
+_WITHOUT_BLANK_LINE: Final = re.compile(
+    r"(?<=\S\n)(?=(?:(?:Keyword |Other )?(?:Args|Arguments|Params|Parameters)"
+    r"|Attributes|Returns|Yields|Raises|Examples?|Notes?|Warnings?):[ \t]*\n)"
+)
+_WRAPPED: Final = re.compile(r"(?<!\n)\n[ \t]*(?![-*•>\d\s])")
+_TYPE: Final = re.compile(r"[\w.]+(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*")
+_LEAD: Final = "-\n\n"  # Griffe finds no section that a docstring begins with
+_FOR_DEVELOPERS: Final = frozenset({"example", "examples", "see-also", "references", "todo"})
+
+
+@dataclass(frozen=True, slots=True)
+class Documentation:
+    """What a docstring says.
+
+    Attributes:
+        description: Of the whole: without what it says of parameters, exceptions and examples; what is returned is a
+            line of its own at the end.
+        parameters: By name.
+    """
+
+    description: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def documentation_of(fn: Any) -> Documentation:
+    """What the docstring of a handler says; a class's is its own, then that of its `__init__`."""
+    documents = [read(text) for text in _docstrings(fn)]
+    description = next((each.description for each in documents if each.description), "")
+    parameters: dict[str, str] = {}
+    for each in reversed(documents):
+        parameters.update(each.parameters)
+    return Documentation(description, parameters)
+
+
+def read(text: str) -> Documentation:
+    """One docstring, cleaned of its indentation. It never fails: what cannot be read is description."""
+    text = text.strip()
+    style = next((name for name, header in _HEADERS.items() if header.search(text)), None)
+    sections = [] if style is None else _sections(text, style)
+    parameters: dict[str, str] = {}
+    for section in sections:
+        if section.kind.value in ("parameters", "other parameters", "attributes"):
+            for each in section.value:
+                if described := unwrapped(each.description or ""):
+                    parameters.setdefault(each.name.lstrip("*\\"), described)
+    if not parameters:
+        return Documentation(text)
+    return Documentation("\n\n".join(filter(None, map(_kept, sections))), parameters)
+
+
+def documented(document: dict[str, Any]) -> dict[str, Any]:
+    """A JSON Schema whose objects' descriptions are their classes' docstrings: each property gets what is said of it.
+
+    A property keeps a description of its own. Aliases that differ from the name in case and underscores are found.
+    """
+    places = [document, *document.get("$defs", {}).values()]
+    if not any(_seems_to_name_parameters(place) for place in places):
+        return document
+    document = {**document, "$defs": {name: _documented(each) for name, each in document.get("$defs", {}).items()}}
+    if not document["$defs"]:
+        del document["$defs"]
+    return _documented(document)
+
+
+def unwrapped(text: str) -> str:
+    """A text without the line breaks that only keep lines short."""
+    return _WRAPPED.sub(" ", text.strip())
+
+
+def _seems_to_name_parameters(schema: Mapping[str, Any]) -> bool:
+    text = schema.get("description")
+    return isinstance(text, str) and any(header.search(text) for header in _HEADERS.values())
+
+
+def _documented(schema: dict[str, Any]) -> dict[str, Any]:
+    if not _seems_to_name_parameters(schema) or "properties" not in schema:
+        return schema
+    found = read(schema["description"])
+    said = {_folded(name): text for name, text in found.parameters.items()}
+    schema = {**schema, "properties": dict(schema["properties"])}
+    if found.description:
+        schema["description"] = found.description
+    else:
+        del schema["description"]
+    for name, declared in schema["properties"].items():
+        text = said.get(_folded(name))
+        if text is not None and isinstance(declared, dict) and "description" not in declared:
+            schema["properties"][name] = {**declared, "description": text}
+    return schema
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+# Where docstrings are ---------------------------------------------------------------------------------------------
+
+
+def _docstrings(fn: Any) -> Iterator[str]:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    fn = inspect.unwrap(fn)
+    if inspect.isclass(fn):
+        found = [_of_class(fn), _of_method(fn, "__init__")]
+    elif inspect.isroutine(fn):
+        found = [inspect.getdoc(fn)]
+    elif "__call__" in vars(type(fn)):
+        found = [inspect.getdoc(fn), _of_method(type(fn), "__call__")]
+    else:
+        found = []
+    yield from filter(None, found)
+
+
+def _of_class(cls: type) -> str | None:
+    """The docstring that an author wrote: neither inherited nor made by a decorator."""
+    text = vars(cls).get("__doc__")
+    if not isinstance(text, str) or _is_made(cls, text):
+        return None
+    return inspect.cleandoc(text)
+
+
+def _of_method(cls: type, name: str) -> str | None:
+    owner = next((each for each in cls.__mro__ if name in vars(each)), None)
+    method = vars(owner).get(name)
+    if owner is None or owner.__module__.partition(".")[0] == "pydantic" or not inspect.isfunction(method):
+        return None
+    return inspect.cleandoc(method.__doc__) if method.__doc__ is not None else None
+
+
+def _is_made(cls: type, text: str) -> bool:
+    return (is_dataclass(cls) or issubclass(cls, tuple)) and text.startswith(f"{cls.__name__}(")
+
+
+# Griffe -----------------------------------------------------------------------------------------------------------
+
+
+def _sections(text: str, style: str) -> list[Any]:
+    parse = _parsers().get(style)
+    if parse is None:
+        return []
+    if style == "google":
+        text = _WITHOUT_BLANK_LINE.sub("\n", text)
+    try:
+        sections = parse(_LEAD + text)
+    except Exception:  # whatever a docstring holds, an action can be declared
+        return []
+    first = sections[0] if sections else None
+    if first is not None and first.kind.value == "text":
+        first.value = first.value.removeprefix(_LEAD.strip()).strip()
+    return sections
+
+
+@functools.cache
+def _parsers() -> Mapping[str, Callable[[str], list[Any]]]:
+    try:
+        import griffe
+    except ImportError:
+        return {}
+    return {
+        "google": lambda text: griffe.parse_google(
+            griffe.Docstring(text), warnings=False, returns_named_value=False, returns_multiple_items=False
+        ),
+        "numpy": lambda text: griffe.parse_numpy(griffe.Docstring(text), warnings=False),
+        "sphinx": lambda text: griffe.parse_sphinx(griffe.Docstring(text), warnings=False),
+    }
+
+
+def _kept(section: Any) -> str:
+    """What stays in the description of a section."""
+    match section.kind.value:
+        case "text":
+            return str(section.value).strip()
+        case "admonition" if section.value.kind not in _FOR_DEVELOPERS:
+            title = section.title or section.value.kind.capitalize()
+            return f"{title}: {section.value.contents.strip()}"
+        case "deprecated":
+            return f"Deprecated since {section.value.version}: {section.value.description.strip()}"
+        case "returns":
+            returned = "; ".join(filter(None, map(_returned, section.value)))
+            return f"Returns: {returned}" if returned else ""
+    return ""
+
+
+def _returned(item: Any) -> str:
+    text = unwrapped(item.description or "")
+    annotation = str(item.annotation or "")
+    if annotation and not _TYPE.fullmatch(annotation):
+        return f"{annotation}: {text}"  # `The total: with tax` has no type in front
+    return text

@@ -1,0 +1,1 @@
+"""Published schemas as files, one a type: `parameters/`, `inputs/` (of `.input(T)`) and `outputs/`."""

@@ -1,0 +1,210 @@
+"""Asking again: what was wrong, field by field and in plain words, and what was typed as the defaults."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field, field_validator, model_validator
+
+from tesseron_py.errors import InvalidAnswer
+from tesseron_py.schema.again import LINES, LONGEST_KEPT
+from tesseron_py.schema.elicitation import AnswerForm, form_for, form_for_json_schema
+
+
+class Seat(StrEnum):
+    WINDOW = "window"
+    AISLE = "aisle"
+
+
+class Hotel(BaseModel):
+    name: str = Field(min_length=2)
+    nights: int = 1
+
+
+class Trip(BaseModel):
+    luggage: Annotated[int, Field(title="Pieces of luggage", ge=0, le=3)]
+    price: float | None = None
+    insured: bool = False
+    seat: Seat = Seat.AISLE
+    extras: set[Literal["wifi", "meal"]] = set()
+    mail: Annotated[str, Field(json_schema_extra={"format": "email"})] = "a@b.example"
+    pin: Annotated[str, Field(min_length=4, json_schema_extra={"writeOnly": True})]
+    hotel: Hotel | None = None
+
+    @field_validator("pin")
+    @classmethod
+    def safe(cls, pin: str) -> str:
+        if pin == "1234":
+            raise ValueError(f"{pin} is known to everybody")
+        return pin
+
+    @model_validator(mode="after")
+    def paid(self) -> Trip:
+        if self.insured and self.price is None:
+            raise ValueError("an insured trip has a price")
+        return self
+
+
+def again(form: AnswerForm, content: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The lines below the question, and the defaults of the form."""
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse(content)
+    asked = form.schema
+    question, schema = form.again("How do you travel?", content, refused.value)
+    head, empty, title, *lines = question.split("\n")
+    assert (head, empty, title) == ("How do you travel?", "", "The last answer did not fit:")
+    assert form.schema is asked
+    without = {name: {**each, "default": None} for name, each in schema["properties"].items()}
+    assert without == {name: {**each, "default": None} for name, each in asked["properties"].items()}
+    assert {**schema, "properties": 0} == {**asked, "properties": 0}
+    return lines, {name: each["default"] for name, each in schema["properties"].items() if "default" in each}
+
+
+KEPT = {"insured": False, "seat": "aisle", "mail": "a@b.example", "hotel.nights": 1}
+
+
+def test_each_field_has_its_title_what_is_expected_and_what_was_given() -> None:
+    lines, defaults = again(
+        form_for(Trip),
+        {"luggage": -3, "price": "12,50", "insured": "maybe", "seat": "roof", "hotel.nights": 2, "pin": "12345"},
+    )
+    assert lines == [
+        "- Price: a number that can be read in one way only is expected, without a comma or a group of thousands, you"
+        ' gave "12,50"',
+        '- Seat: one of "window", "aisle" is expected, you gave "roof"',
+        "- Pieces of luggage: at least 0 is expected, you gave -3",
+        '- Insured: true or false is expected, you gave "maybe"',
+        "- Hotel.Name: it is missing",
+    ]
+    assert defaults == {**KEPT, "luggage": -3, "hotel.nights": 2}
+
+
+def test_what_was_typed_is_kept_where_a_client_can_show_it() -> None:
+    typed = {
+        "luggage": "9", "price": 3, "insured": "yes", "seat": "window", "extras.meal": True, "extras.wifi": "no",
+        "mail": "c@d.example", "pin": "99999", "hotel.name": "Zur Post",
+    }  # fmt: skip
+    lines, defaults = again(form_for(Trip), typed)
+    assert lines == ['- Pieces of luggage: at most 3 is expected, you gave "9"']
+    assert defaults == {
+        **KEPT, "luggage": 9, "price": 3, "insured": True, "seat": "window", "extras.meal": True, "extras.wifi": False,
+        "mail": "c@d.example", "hotel.name": "Zur Post",
+    }  # fmt: skip
+    odd = {"luggage": 1.5, "price": "much", "seat": ["window"], "mail": "nobody", "extras.meal": 1, "hotel.name": 7}
+    _, defaults = again(form_for(Trip), odd)
+    assert defaults == KEPT
+    _, defaults = again(form_for(Trip, lists=True), {"extras": ["meal"], "luggage": "x", "pin": ""})
+    assert defaults == {**KEPT, "extras": ["meal"]}
+    _, defaults = again(form_for(Trip, lists=True), {"extras": ["meal", "sofa"], "luggage": None, "seat": None})
+    assert defaults == {**KEPT, "extras": []}
+
+
+@pytest.mark.parametrize("pin", ["123", "1234", 1234, ["hunter2"], True])
+def test_a_secret_is_shown_nowhere(pin: Any) -> None:
+    form = form_for(Trip)
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse({"luggage": 1, "pin": pin})
+    question, schema = form.again("?", {"luggage": 1, "pin": pin}, refused.value)
+    assert str(pin) not in question
+    assert question.splitlines()[3].startswith("- Pin: ")
+    assert "default" not in schema["properties"]["pin"]
+
+
+def test_a_fault_of_the_whole_tells_no_secret() -> None:
+    class Login(BaseModel):
+        pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})]
+        size: int = Field(ge=2)
+
+        @model_validator(mode="after")
+        def fits(self) -> Login:
+            raise ValueError(f"nobody has {self.pin}")
+
+    lines, _ = again(form_for(Login), {"pin": "hunter2", "size": 2})
+    assert lines == ["- what you gave does not fit"]
+    lines, _ = again(form_for(Login), {"pin": "2", "size": 1})
+    assert lines == ["- Size: at least 2 is expected, you gave 1"]
+
+
+def test_a_very_long_text_does_not_come_back() -> None:
+    class Form(BaseModel):
+        text: str
+        n: int
+
+    for length, kept in ((LONGEST_KEPT, True), (LONGEST_KEPT + 1, False)):
+        _, defaults = again(form_for(Form), {"text": "x" * length, "n": "?"})
+        assert ("text" in defaults) is kept
+
+
+def test_a_fault_of_the_whole_has_no_title() -> None:
+    lines, defaults = again(form_for(Trip), {"luggage": 1, "pin": "99999", "insured": True})
+    assert lines == ["- an insured trip has a price"]
+    assert defaults["insured"] is True
+
+
+def test_choices_are_named_and_not_what_was_ticked() -> None:
+    class Form(BaseModel):
+        size: Annotated[list[Literal["s", "l"]], Field(min_length=1, title="Sizes")]
+
+    assert again(form_for(Form), {"size.s": False, "size.l": False}) == (
+        ["- Sizes: at least 1 of the choices is expected"],
+        {"size.s": False, "size.l": False},
+    )
+    lines, _ = again(form_for(Form, lists=True), {"size": ["s", "s"]})
+    assert lines == ['- Sizes: each choice is expected once at most, you gave ["s","s"]']
+
+
+def test_what_was_given_is_cut_short_and_cannot_act() -> None:
+    lines, _ = again(form_for(int), {"value": "\x1b[2J\u202e" + "x" * 500})
+    assert len(lines) == 1
+    assert lines[0].startswith('- Value: a whole number is expected, you gave "\\u001b[2J\\u202exxx')
+    assert len(lines[0]) < 130
+    lines, _ = again(form_for(int), {"value": {"a": "b"}})
+    assert lines == ["- Value: a whole number is expected"]
+
+    class Wordy(BaseModel):
+        text: str
+
+        @field_validator("text")
+        @classmethod
+        def no(cls, text: str) -> str:
+            raise ValueError(f"not\n{text}")
+
+    lines, _ = again(form_for(Wordy), {"text": "\x1b" + "y" * 5000})
+    assert lines[0].startswith("- Text: not\\n\\x1byyy")
+    assert len(lines[0]) < 400
+
+
+def test_no_more_lines_than_a_person_reads() -> None:
+    properties = {f"f{n}": {"type": "integer"} for n in range(LINES + 5)}
+    form = form_for_json_schema({"type": "object", "properties": properties})
+    lines, _ = again(form, dict.fromkeys(properties, "x"))
+    assert len(lines) == LINES + 1
+    assert lines[-1] == "- and 5 more"
+
+
+def test_a_json_schema_is_asked_again_likewise() -> None:
+    form = form_for_json_schema(
+        {
+            "type": "object",
+            "properties": {
+                "count": {"type": ["integer", "null"], "title": "How many", "minimum": 0},
+                "name": {"title": "Name"},
+                "code": {"type": "string", "format": "password"},
+                "size": {"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+                "odd": {"type": "string", "title": ""},
+            },
+            "required": ["code"],
+            "additionalProperties": False,
+            "x-own": 1,
+        }
+    )
+    lines, defaults = again(form, {"count": "-1", "name": "Ada", "code": 7, "size": "s", "odd": True, "\x1b": 1})
+    assert lines == [
+        '- How many: at least 0 is expected, you gave "-1"',
+        "- code: a string is expected",
+        "- odd: a string is expected, you gave true",
+        '- \\x1b: unknown field "\\u001b"',
+    ]
+    assert defaults == {"name": "Ada", "size": "s"}

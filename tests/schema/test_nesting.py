@@ -1,0 +1,337 @@
+"""Models in models: one flat form, and the nested value again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import TypeAliasType, TypedDict
+
+from tesseron_py.errors import InvalidAnswer, InvalidSchema
+from tesseron_py.schema.elicitation import check_subset, form_for
+
+T = TypeVar("T")
+
+
+class Address(BaseModel):
+    """Where somebody lives; this goes to no form."""
+
+    street: str = Field(min_length=2)
+    country: Literal["AT", "DE"] = "AT"
+    main: bool = False
+    since: date | None = None
+
+
+@dataclass
+class Point:
+    x: int
+    y: Annotated[int, Field(title="Height", description="In metres")] = 0
+
+
+class Tag(TypedDict):
+    name: str
+    colour: NotRequired[Literal["red", "green"]]
+
+
+class Span(NamedTuple):
+    first: int
+    last: int = 9
+
+
+class Options(BaseModel):
+    loud: bool = False
+    times: int = 1
+
+
+class Order(BaseModel):
+    address: Annotated[Address, Field(title="Deliver to", description="Where it goes")]
+    billing: Address | None = None
+    point: Point
+    tag: Tag
+    span: Span
+    options: Options
+    homes: Annotated[Address, Field(description="At home")] = Address(street="Ring 1", main=True)
+
+
+def schema_of(type: Any) -> dict[str, Any]:
+    schema = form_for(type).schema
+    check_subset(schema)
+    return schema
+
+
+def issues(type: Any, content: dict[str, Any]) -> list[tuple[str, list[Any]]]:
+    with pytest.raises(InvalidAnswer) as refused:
+        form_for(type).parse(content)
+    return [(issue["message"], issue["path"]) for issue in refused.value.data]
+
+
+def test_nested_fields_have_names_and_titles_with_dots() -> None:
+    schema = schema_of(Order)
+    assert {name: each["title"] for name, each in schema["properties"].items()} == {
+        "address.street": "Deliver to.Street", "address.country": "Deliver to.Country",
+        "address.main": "Deliver to.Main", "address.since": "Deliver to.Since",
+        "billing.street": "Billing.Street", "billing.country": "Billing.Country", "billing.main": "Billing.Main",
+        "billing.since": "Billing.Since",
+        "point.x": "Point.X", "point.y": "Point.Height", "tag.name": "Tag.Name", "tag.colour": "Tag.Colour",
+        "span.first": "Span.First", "span.last": "Span.Last",
+        "options.loud": "Options.Loud", "options.times": "Options.Times",
+        "homes.street": "Homes.Street", "homes.country": "Homes.Country", "homes.main": "Homes.Main",
+        "homes.since": "Homes.Since",
+    }  # fmt: skip
+    assert schema["required"] == ["address.street", "point.x", "tag.name", "span.first"]
+    properties = schema["properties"]
+    assert properties["address.street"] == {
+        "type": "string", "title": "Deliver to.Street", "description": "Where it goes", "minLength": 2,
+    }  # fmt: skip
+    assert properties["address.since"]["format"] == "date"
+    assert "description" not in properties["billing.street"]
+    assert properties["point.y"] == {
+        "type": "integer", "title": "Point.Height", "description": "In metres", "default": 0,
+    }  # fmt: skip
+    assert [properties[f"homes.{name}"]["default"] for name in ("street", "country", "main")] == ["Ring 1", "AT", True]
+    assert properties["homes.street"]["description"] == "At home"
+
+
+GIVEN = {"address.street": "Main St", "point.x": 3, "tag.name": "t", "span.first": 1}
+
+
+def test_an_answer_is_the_nested_value() -> None:
+    order = form_for(Order).parse(GIVEN)
+    assert order == Order(
+        address=Address(street="Main St"), point=Point(3), tag={"name": "t"}, span=Span(1), options=Options()
+    )
+    assert isinstance(order.span, Span)
+    more = {
+        "billing.street": "Side St", "billing.country": "DE", "billing.main": True, "billing.since": "2026-01-02",
+        "point.y": "7", "tag.colour": "red", "span.last": 4, "options.times": 3, "homes.street": "Ring 2",
+    }  # fmt: skip
+    assert form_for(Order).parse(GIVEN | more) == Order(
+        address=Address(street="Main St"),
+        billing=Address(street="Side St", country="DE", main=True, since=date(2026, 1, 2)),
+        point=Point(3, 7),
+        tag={"name": "t", "colour": "red"},
+        span=Span(1, 4),
+        options=Options(times=3),
+        homes=Address(street="Ring 2"),
+    )
+
+
+def test_what_is_wrong_has_the_path_of_the_value() -> None:
+    assert issues(Order, {}) == [
+        ("required, but missing", ["address", "street"]),
+        ("required, but missing", ["point", "x"]),
+        ("required, but missing", ["tag", "name"]),
+        ("required, but missing", ["span", "first"]),
+    ]
+    wrong = {"address.street": "M", "address.country": "FR", "options.times": "many", "billing.since": "today"}
+    assert issues(Order, GIVEN | wrong) == [
+        ('one of "AT", "DE" is expected', ["address", "country"]),
+        ("at least 2 characters are expected", ["address", "street"]),
+        ("required, but missing", ["billing", "street"]),
+        ("a date such as 2026-01-31 is expected", ["billing", "since"]),
+        ("a whole number is expected, got a string", ["options", "times"]),
+    ]
+
+
+class Maybe(BaseModel):
+    address: Address | None = None
+    options: Options | None = None
+    point: Point | None
+    kept: Address = Address(street="Ring 1")
+
+
+def test_an_optional_object_is_given_if_a_field_of_it_is() -> None:
+    form = form_for(Maybe)
+    assert form.schema["required"] == []
+    assert form.parse({}) == Maybe(point=None)
+    assert form.parse({"address.street": "Main"}) == Maybe(point=None, address=Address(street="Main"))
+    assert form.parse({"options.times": 1}) == Maybe(point=None, options=Options())
+    assert form.parse({"point.x": 0}) == Maybe(point=Point(0))
+    assert issues(Maybe, {"address.country": "DE"}) == [("required, but missing", ["address", "street"])]
+    assert issues(Maybe, {"address.street": None, "address.main": True}) == [
+        ("required, but missing", ["address", "street"])
+    ]
+    assert issues(Maybe, {"kept.country": "AT"}) == [("required, but missing", ["kept", "street"])]
+
+
+def test_what_a_client_fills_in_by_itself_gives_no_object() -> None:
+    filled = {"address.country": "AT", "address.main": False, "address.since": "", "point.y": 0, "point.x": ""}
+    assert form_for(Maybe).parse(filled) == Maybe(point=None)
+    assert issues(Maybe, {**filled, "point.y": 1}) == [("required, but missing", ["point", "x"])]
+
+    class Chooser(BaseModel):
+        class Chosen(BaseModel):
+            name: str = Field(min_length=1)
+            tags: set[Literal["a", "b"]]
+
+        chosen: Chosen | None = None
+
+    unticked = {"chosen.name": "", "chosen.tags.a": False, "chosen.tags.b": False}
+    assert form_for(Chooser).parse(unticked | {"chosen.name": "x"}).chosen.tags == set()
+    assert [path for _, path in issues(Chooser, {"chosen.tags.a": True, "chosen.tags.b": False})] == [
+        ["chosen", "name"]
+    ]
+
+
+class Inner(BaseModel):
+    street: Annotated[str, Field(title="Name of the street")]
+    code: int = 0
+
+
+class Middle(BaseModel):
+    address: Inner
+    note: str | None = None
+
+
+class Outer(BaseModel):
+    order: Middle | None = None
+    must: Middle
+
+
+def test_two_levels_are_asked_for() -> None:
+    schema = schema_of(Outer)
+    assert schema["properties"]["order.address.street"]["title"] == "Order.Address.Name of the street"
+    assert schema["required"] == ["must.address.street"]
+    assert form_for(Outer).parse({"must.address.street": "a", "order.address.street": "b", "order.note": "n"}) == Outer(
+        must=Middle(address=Inner(street="a")), order=Middle(address=Inner(street="b"), note="n")
+    )
+    assert issues(Outer, {"must.address.street": "a", "order.note": "n"}) == [
+        ("required, but missing", ["order", "address", "street"])
+    ]
+
+
+class Deep(BaseModel):
+    outer: Outer
+
+
+class Loop(BaseModel):
+    name: str
+    inner: Middle
+    again: Loop | None = None
+
+
+class Pair(BaseModel, Generic[T]):
+    left: T
+    right: T
+
+
+@pytest.mark.parametrize(
+    ("type", "field", "mend"),
+    [
+        (Deep, "outer.order.address", "ask for it in a question of its own, or put its fields further up"),
+        (Loop, "again", "ask for it in a question of its own"),
+        (Pair[list[Address]], "left", "ask for them one after the other"),
+        (Pair[dict[str, int]], "left", "use a model, a dataclass or a TypedDict"),
+        (Pair[Address | Options], "left", "decide for one type"),
+        (Pair[Pair[list[int]]], "left.left", "set[…] or list[…] of an Enum or a Literal"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_field_with_the_mend(type: Any, field: str, mend: str) -> None:
+    with pytest.raises(InvalidSchema) as refused:
+        form_for(type)
+    assert refused.value.message.startswith(f"{field}: ")
+    assert mend in refused.value.message
+
+
+def test_generics_and_aliases_are_what_they_stand_for() -> None:
+    pairs = schema_of(Pair[Inner])
+    assert list(pairs["properties"]) == ["left.street", "left.code", "right.street", "right.code"]
+    Age = TypeAliasType("Age", Annotated[int, Field(ge=0, title="Your age", description="In years")])
+    assert schema_of(Pair[Age])["properties"]["left"] == {
+        "type": "integer", "title": "Your age", "description": "In years", "minimum": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "path"),
+    [
+        ({"address": {"street": "Main"}}, ["address"]),
+        ({"address": "Main"}, ["address"]),
+        ({"address.street": {"x": "Main"}}, ["address", "street"]),
+        ({"point": [1, 2]}, ["point"]),
+        ({"span": [1, 2]}, ["span"]),
+        ({"address": {}, "address.street": "Main"}, ["address"]),
+    ],
+)
+def test_objects_and_lists_in_place_of_the_fields_are_no_answer(content: dict[str, Any], path: list[str]) -> None:
+    assert path in [each for _, each in issues(Order, GIVEN | content)]
+
+
+def test_a_model_judges_what_was_not_asked_for_in_it() -> None:
+    class Strict(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        name: str
+
+    class Open(BaseModel):
+        model_config = ConfigDict(extra="allow")
+        name: str
+
+    class Form(BaseModel):
+        strict: Strict
+        open: Open
+        none: Open | None = None
+
+    names = {"strict.name": "a", "open.name": "b"}
+    parsed = form_for(Form).parse({**names, "open.more": 1, "none.more": 1, "else": 1, "open.": 2})
+    assert parsed.open.model_extra == {"more": 1, "": 2}
+    assert parsed.none is None
+    assert issues(Form, {**names, "strict.nam": 1}) == [
+        ('unknown field "nam"; did you mean "name"?', ["strict", "nam"])
+    ]
+
+
+def test_a_name_with_a_dot_stays_a_name() -> None:
+    class Form(BaseModel):
+        odd: int = Field(alias="point.z")
+        point: Point
+
+    form = form_for(Form)
+    assert list(form.schema["properties"]) == ["point.z", "point.x", "point.y"]
+    assert form.parse({"point.z": 1, "point.x": 2}) == Form(**{"point.z": 1, "point": Point(2)})
+
+
+def test_what_the_author_checks_of_an_object_is_checked() -> None:
+    class Range(BaseModel):
+        low: int = 0
+        high: int = 1
+
+        @model_validator(mode="after")
+        def ordered(self) -> Range:
+            if self.low > self.high:
+                raise ValueError("low is not above high")
+            return self
+
+    class Form(BaseModel):
+        range: Range = Field(default_factory=Range)
+
+    assert form_for(Form).parse({"range.low": 1, "range.high": 2}).range.low == 1
+    assert issues(Form, {"range.low": 3}) == [("low is not above high", ["range"])]
+
+
+def test_what_an_object_is_by_default_is_shown_in_its_fields() -> None:
+    class Form(BaseModel):
+        span: Span = Span(1, 7)
+        tag: Tag = {"name": "new"}
+        point: Point = Point(0)
+
+    form = form_for(Form)
+    assert {name: each.get("default") for name, each in form.schema["properties"].items()} == {
+        "span.first": 1, "span.last": 7, "tag.name": "new", "tag.colour": None, "point.x": 0, "point.y": 0,
+    }  # fmt: skip
+    assert form.parse({}) == Form()
+    assert form.parse({"span.first": 1, "span.last": 8}).span == Span(1, 8)
+
+
+def test_a_named_tuple_may_be_all_that_is_asked_for() -> None:
+    assert schema_of(Span)["required"] == ["first"]
+    assert form_for(Span).parse({"first": 1}) == Span(1, 9)
+
+    @dataclass
+    class Holder:
+        options: Options = field(default_factory=Options)
+
+    assert form_for(Holder).parse({}) == Holder()
+    assert form_for(Holder).parse({"options.loud": "yes"}) == Holder(Options(loud=True))

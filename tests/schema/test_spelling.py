@@ -1,0 +1,149 @@
+"""Text where another type is asked for: what spells one value, and what does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tesseron_py.errors import InvalidAnswer
+from tesseron_py.schema.elicitation import form_for, form_for_json_schema
+from tesseron_py.schema.spelling import reads_two_ways, spelled_value
+
+
+@pytest.mark.parametrize(
+    ("type", "texts", "value"),
+    [
+        ("boolean", ["true", "True", "TRUE", "yes", "Yes", "1", " true\n", "\tYES "], True),
+        ("boolean", ["false", "False", "no", "NO", "0", " 0 "], False),
+        (
+            "boolean",
+            ["", " ", "y", "n", "on", "off", "ja", "t", "2", "1.0", "-1", "truee", "yes no", "ｙｅｓ", "none"],
+            None,
+        ),
+        ("integer", ["7", " 7 ", "7\n"], 7),
+        ("integer", ["-7"], -7),
+        ("integer", ["0", "-0"], 0),
+        ("integer", ["100000000000000000000"], 10**20),
+        (
+            "integer",
+            ["", "+7", "07", "7.0", "7,0", "1 000", "1_000", "1e3", "0x7", "٧", "²", "seven", "--7", "9" * 2000],
+            None,
+        ),
+        ("number", ["1.5", " 1.5 ", "1.50", "15e-1", "0.15E+1"], 1.5),
+        ("number", ["0.125"], 0.125),
+        ("number", ["1500"], 1500),
+        ("number", ["1.500e3", "1.5e3", "1500.0", "1500.000"], 1500.0),
+        ("number", ["-0.500"], -0.5),
+        (
+            "number",
+            [
+                "",
+                "1,5",
+                "1.500",
+                "-999.999",
+                "1,500.00",
+                "1.500,00",
+                ".5",
+                "5.",
+                "+5",
+                "05",
+                "1e",
+                "1e999",
+                "NaN",
+                "nan",
+                "Infinity",
+                "-inf",
+                "1_0",
+                "1 5",
+                "٣",
+                "0x1",
+                "9" * 400,
+            ],
+            None,
+        ),
+        ("string", ["7", "true"], None),
+        ("array", ["[]"], None),
+    ],
+)
+def test_field_52_a_text_is_a_value_only_if_it_spells_exactly_one(type: str, texts: list[str], value: Any) -> None:
+    for text in texts:
+        found = spelled_value(text, type)
+        assert found == value, text
+        assert found.__class__ is value.__class__, text
+
+
+def test_what_people_may_mean_two_ways_is_told_apart_from_what_is_no_number() -> None:
+    for text in ("1.500", "-12.345", "1,5", "1.500,00", "1,500.5", " 1,5 "):
+        assert reads_two_ways(text, "number"), text
+    for text in ("x", "1.5", "", ",", "a,b", "0.125"):
+        assert not reads_two_ways(text, "number"), text
+    assert not reads_two_ways("1,5", "integer")
+
+
+@given(st.text(), st.sampled_from(["boolean", "integer", "number"]))
+def test_any_text_is_a_finite_value_of_the_type_or_none(text: str, type: str) -> None:
+    found = spelled_value(text, type)
+    kinds = {"boolean": bool, "integer": int, "number": (int, float)}
+    assert found is None or (isinstance(found, kinds[type]) and float("-inf") < found < float("inf"))  # type: ignore[arg-type]
+
+
+JSON = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "minimum": 0},
+        "price": {"type": ["number", "null"]},
+        "sure": {"type": "boolean"},
+        "rank": {"type": "integer", "enum": [1, 2]},
+        "day": {"type": "string", "format": "date"},
+        "code": {"type": "string", "minLength": 2},
+        "kind": {"type": "string", "format": "phone"},
+        "size": {"enum": ["s", "l", ""]},
+        "pick": {"type": "string", "enum": ["s", "l"]},
+        "note": {"type": "string"},
+        "any": {},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (
+            {"count": "3", "price": "1.5", "sure": "No", "rank": "2"},
+            {"count": 3, "price": 1.5, "sure": False, "rank": 2},
+        ),
+        (dict.fromkeys(JSON["properties"], ""), {"size": "", "note": "", "any": ""}),
+        (dict.fromkeys(JSON["properties"], "  "), {"code": "  ", "note": "  ", "any": "  "}),
+        ({"note": "3", "any": "true"}, {"note": "3", "any": "true"}),
+    ],
+)
+def test_a_json_schema_has_the_same_rule(content: dict[str, Any], answer: dict[str, Any]) -> None:
+    assert form_for_json_schema(JSON).parse(content) == answer
+
+
+@pytest.mark.parametrize(
+    "content", [{"count": "-1"}, {"count": "3.0"}, {"price": "1.500"}, {"sure": 1}, {"rank": "3"}, {"day": "x"}]
+)
+def test_what_a_json_schema_does_not_take_spelled_out_it_does_not_take(content: dict[str, Any]) -> None:
+    with pytest.raises(InvalidAnswer):
+        form_for_json_schema(JSON).parse(content)
+
+
+def test_what_is_left_empty_in_a_required_field_is_judged_as_it_is() -> None:
+    for name in ("count", "price", "sure", "rank", "day", "code"):
+        with pytest.raises(InvalidAnswer) as refused:
+            form_for_json_schema({**JSON, "required": [name]}).parse({name: ""})
+        assert refused.value.data[0]["path"] == [name]
+    assert form_for_json_schema({**JSON, "required": ["note"]}).parse({"note": ""}) == {"note": ""}
+
+
+def test_field_52_false_as_text_is_false() -> None:
+    assert form_for(bool).parse({"value": "false"}) is False
+    assert form_for(bool).parse({"value": "No"}) is False
+    assert form_for(bool | None).parse({"value": ""}) is None
+    for other in ("maybe", "", "f", 0, 1, None, [], "[]"):
+        with pytest.raises(InvalidAnswer):
+            form_for(bool).parse({"value": other})
