@@ -510,23 +510,25 @@ class Workers:
             call()
 
     def _hand_over(self, job: _Job[Any]) -> None:
+        if self._dispatch is not None:
+            self._have_dispatched(job)
+            return
         with self._lock:
-            if self._dispatch is not None:
-                self._to_dispatch.append(job)
-                if self._dispatching:
-                    return
-                self._dispatching = True
-            elif self._idle:
+            if self._idle:
                 self._idle.pop().jobs.put(job)
                 return
-            else:
-                self._started += 1
-                number = self._started
-        if self._dispatch is None:
-            thread = _Thread(self, number)
-            thread.start()
-            thread.jobs.put(job)
-            return
+            self._started += 1
+            number = self._started
+        thread = _Thread(self, number)
+        thread.start()
+        thread.jobs.put(job)
+
+    def _have_dispatched(self, job: _Job[Any]) -> None:
+        with self._lock:
+            self._to_dispatch.append(job)
+            if self._dispatching:
+                return
+            self._dispatching = True
         try:
             threading.Thread(target=self._dispatch_all, name="tesseron-py dispatch", daemon=True).start()
         except RuntimeError:  # there are too many threads

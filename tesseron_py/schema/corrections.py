@@ -17,8 +17,8 @@ class Place:
     """One place in a value, with what is corrected there; places of recursive schemas are cycles."""
 
     __slots__ = (
-        "alternatives", "choices", "drop", "fill", "is_choice", "items", "kinds", "needed", "null", "prefix",
-        "properties", "refuse", "values",
+        "alternatives", "choices", "drop", "fill", "has_items", "inside", "is_choice", "items", "kinds", "needed",
+        "null", "others", "prefix", "properties", "refuse", "values",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -43,6 +43,21 @@ class Place:
         self.values: Place | None = None
         self.prefix: list[Place] = []
         self.items: Place | None = None
+        self.inside: list[tuple[str, Place]] = []
+        """Of the properties, those in which there is something to correct."""
+        self.others: Place | None = None
+        """The place of other names, if there is something to correct in them."""
+        self.has_items: bool = False
+        """Whether there is in items."""
+
+    def below(self) -> Iterator[Place]:
+        """All places in it."""
+        yield from self.alternatives
+        yield from self.properties.values()
+        yield from self.prefix
+        for place in (self.values, self.items):
+            if place is not None:
+                yield place
 
 
 class Corrections:
@@ -59,6 +74,22 @@ class Corrections:
         self.on_null: bool = False
         self.always: bool = False
         self._root = self._place(document)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Find out where something is to be corrected, so that nothing else is looked at in a call."""
+        places = self._places.values()
+        busy = {place for place in places if place.fill or place.drop or place.refuse}
+        found = len(busy)
+        while True:
+            busy |= {place for place in places if any(inner in busy for inner in place.below())}
+            if len(busy) == found:
+                break
+            found = len(busy)
+        for place in places:
+            place.inside = [(name, inner) for name, inner in place.properties.items() if inner in busy]
+            place.others = place.values if place.values in busy else None
+            place.has_items = place.items in busy or not busy.isdisjoint(place.prefix)
 
     def apply(self, value: Any) -> tuple[Any, list[Issue]]:
         """`value`, which may be changed in place, with whole floats as integers and the corrections made.
@@ -216,8 +247,12 @@ def _matches(place: Place, value: Any, exactly: bool) -> bool:
 
 def _chosen(place: Place, value: Any) -> Place | None:
     """The alternative that a value is meant for."""
+    kinds = _kinds_of(value)
+    found = [each for each in place.alternatives if each.kinds is None or each.kinds & kinds]
+    if len(found) == 1:
+        return found[0]
     for exactly in (True, False):
-        for each in place.alternatives:
+        for each in found:
             if _matches(each, value, exactly):
                 return each
     return None
@@ -235,23 +270,25 @@ def _correct(place: Place, value: Any, path: list[str | int], issues: list[Issue
     if type(value) in place.refuse and not _is_among(value, place.choices):
         issues.append(Issue(f"{described(place.choices)} is expected, got {described([value])}", path))
     elif place.alternatives:
-        if isinstance(value, (dict, list)):
-            chosen = _chosen(place, value)
-            if chosen is not None:
-                _correct(chosen, value, path, issues)
+        if isinstance(value, (dict, list)) and (chosen := _chosen(place, value)) is not None:
+            _correct(chosen, value, path, issues)
     elif isinstance(value, dict):
         for name in place.drop:
             if name in value and value[name] is None:
                 del value[name]
         for name in place.fill:
             value.setdefault(name)
-        for name, item in value.items():
-            if (inner := _below(place, name)) is not None:
-                _correct(inner, item, [*path, name], issues)
-    elif isinstance(value, list):
+        for name, inner in place.inside:
+            if name in value:
+                _correct(inner, value[name], [*path, name], issues)
+        if place.others is not None:
+            for name, item in value.items():
+                if name not in place.properties:
+                    _correct(place.others, item, [*path, name], issues)
+    elif isinstance(value, list) and place.has_items:
         for index, item in enumerate(value):
-            if (inner := _at(place, index)) is not None:
-                _correct(inner, item, [*path, index], issues)
+            if (found := _at(place, index)) is not None:
+                _correct(found, item, [*path, index], issues)
 
 
 def _whole_to_int(value: Any) -> Any:

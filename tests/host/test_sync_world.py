@@ -122,7 +122,7 @@ async def test_a_handler_that_never_returns_costs_its_call_and_its_thread_and_no
 ) -> None:
     app, forever, ended = Tesseron("shop", threads=2), threading.Event(), threading.Event()
 
-    @app.action("stuck").timeout(0.05).handler
+    @app.action("stuck").timeout(0.5).handler
     def stuck(ctx: SyncContext) -> None:
         forever.wait(10)
         if ctx.cancelled:
@@ -148,12 +148,12 @@ async def test_a_handler_that_never_returns_costs_its_call_and_its_thread_and_no
 async def test_a_lock_that_is_held_over_a_question_stops_others_no_longer_than_their_time() -> None:
     app, lock, waits = Tesseron("shop", threads=1), threading.Lock(), threading.Event()
 
-    @app.action("change").timeout(0.1).handler
+    @app.action("change").timeout(0.5).handler
     def change(ctx: SyncContext) -> bool:
         with lock:
             return ctx.confirm("Change it?")
 
-    @app.action("look").timeout(0.1).handler
+    @app.action("look").timeout(0.5).handler
     def look() -> str:
         waits.set()
         with lock:
@@ -225,7 +225,7 @@ async def test_a_thread_that_a_handler_starts_needs_to_be_told_of_the_action() -
         return bool(in_a_thread(lambda: context.run(sync.confirm, "Sure?")))
 
     async with serving(app) as gateway:
-        assert "none runs here (a thread that an action starts uses the ctx it is given" in await output(gateway, "untold")
+        assert "none runs here (a thread that an action starts uses the ctx" in await output(gateway, "untold")
         assert await asked(gateway, "given") is True
         assert await asked(gateway, "copied") is True
 
@@ -553,7 +553,7 @@ with app.start(claims='gateway') as host:
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("main", [RUN, START], ids=["run", "start"])
 def test_a_process_ends_although_a_handler_never_returns(main: str, sign: signal.Signals, when: str) -> None:
-    timeout = 0.05 if when == "after its call has ended" else None
+    timeout = 0.5 if when == "after its call has ended" else None
     program = STUCK.format(timeout=timeout, main=main)
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -33,7 +34,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticSerializationError, core_schema
 
-from tesseron_py.errors import ActionError
+from tesseron_py.errors import ActionError, RegistrationError
 from tesseron_py.schema.fitting import structure_of
 from tesseron_py.schema.output import Output, output_for
 from tesseron_py.unset import UNSET
@@ -315,3 +316,17 @@ def test_what_functions_write_is_held_to_their_annotations() -> None:
     for values in ([], [1, 2, 3]):
         with pytest.raises(ActionError, match="what its own annotation does not allow"):
             output(Counted).check(Counted(values=values))
+
+
+def test_what_is_no_number_in_json_and_what_is_of_another_type_do_not_fit() -> None:
+    with pytest.raises(ActionError, match=r"a\[1\]: NaN and infinity are no JSON numbers"):
+        output(dict[str, list[float]]).check({"a": [1.0, float("nan")]})
+    with pytest.raises(ActionError, match="a whole number is expected"):
+        output(list[int]).check(["x"])
+
+
+def test_an_output_type_without_a_schema_is_refused_when_it_is_named_and_else_says_nothing() -> None:
+    with pytest.raises(RegistrationError, match="has no JSON Schema"):
+        output_for(lambda: None, name="act", declared=Callable[[], None], returned=UNSET)
+    assert output_for(lambda: None, name="act", declared=UNSET, returned=Callable[[], None]) is None
+    assert output_for(lambda: None, name="act", declared=UNSET, returned=None) is None

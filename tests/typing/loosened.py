@@ -25,7 +25,7 @@ class Loosened:
     tight: str
     loose: str
     seen: str
-    by: tuple[Checker, ...] = CHECKERS
+    by: tuple[Checker, ...] = tuple(CHECKERS.values())
 
 
 PLAIN_CALL = "    def __call__(self, fn: Callable[P, R]) -> Action[P, R]:"

@@ -52,7 +52,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Said, str]]
             text = re.sub(r"\btesseron_py\b", package, file.read_text(encoding="utf-8"))
             (directory / name).write_text(text, encoding="utf-8")
     found: dict[str, dict[Said, str]] = {package: {} for package in packages}
-    for each, message in check(directory, files).items():
+    for each, message in check(directory, files, packages).items():
         package, name = files[each.file]
         found[package][Said(each.checker, name, each.line, each.rule)] = message
     return found

@@ -224,7 +224,6 @@ def test_the_two_never_disagree(data: st.DataObject) -> None:
         adapter, schemas.document, schemas.published, refuse_unknown=True, noun="argument", show=True
     )
     output = output_for(lambda: None, name="act", declared=declared, returned=UNSET)
-    assert output is not None
     for _ in range(3):
         value = data.draw(values(schemas.published), "value")
         try:
@@ -237,7 +236,8 @@ def test_the_two_never_disagree(data: st.DataObject) -> None:
         else:
             assert loose.is_valid(value), f"{schemas.published} refuses {value!r}, and validation takes it"
             # What was read can be put out, and what is put out is what was promised.
-            Draft202012Validator(output.schema, format_checker=FORMAT_CHECKER).validate(output.check(read))
+            if output is not None:  # of anything, nothing is promised
+                Draft202012Validator(output.schema, format_checker=FORMAT_CHECKER).validate(output.check(read))
 
 
 class Deep(BaseModel):
