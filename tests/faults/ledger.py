@@ -37,6 +37,7 @@ class Ledger:
         self.gated: Counter[str] = Counter()
         self.wrongs: list[str] = []
         self.told: Counter[str] = Counter()
+        self.effects = 0
         self._changed = asyncio.Event()
 
     def said_yes(self, label: str) -> None:
@@ -71,6 +72,7 @@ class Ledger:
 
     def _effect(self, run: Run, labels: list[str]) -> None:
         run.effects += 1
+        self.effects += 1
         if run.effects > 1:
             self.wrongs.append(f"{run.name} had its effect {run.effects} times")
         for label in labels:

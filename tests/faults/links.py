@@ -260,6 +260,7 @@ class PipeLink(Meter):
         self._writing = True
         self._reading = asyncio.create_task(self._read())
         self._open = False
+        self._turn = asyncio.Lock()
 
     async def _read(self) -> None:
         line = b""
@@ -307,6 +308,10 @@ class PipeLink(Meter):
         self._pending.clear()
 
     async def _write(self, message: Mapping[str, Any]) -> None:
+        async with self._turn:
+            await self._write_now(message)
+
+    async def _write_now(self, message: Mapping[str, Any]) -> None:
         if self.lost is not None:
             raise self.lost
         if not self._writing:

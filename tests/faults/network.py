@@ -1,4 +1,4 @@
-"""A network that loses, repeats, delays and reorders whole HTTP requests, between an app that dials out and its gateway."""
+"""A network that loses, repeats, delays and reorders HTTP requests, between an app that dials out and its gateway."""
 
 from __future__ import annotations
 

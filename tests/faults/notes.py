@@ -1,7 +1,7 @@
 """What a process of the laboratory tells it, as lines of JSON on a pipe that no limit or full disk reaches.
 
-A line is one write, and shorter than a pipe's buffer, so lines of several threads do not mix, and what was written before
-a SIGKILL is read after it.
+A line is one write, and shorter than a pipe's buffer, so lines of several threads do not mix, and what was written
+before a SIGKILL is read after it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+from tesseron_py.workers import loop_caller
 
 from .notes import CONTROL, note
 
@@ -47,6 +50,30 @@ def _count() -> dict[str, int]:
     return dict(found)
 
 
+def _tell_counts(order: int) -> None:
+    note("done", order=order, counts=_count(), threads=threading.active_count())
+
+
+def _no_loop(fn: Callable[[], None]) -> None:
+    raise RuntimeError("no event loop runs yet")
+
+
+_in_loop = _no_loop
+"""Has the event loop call something. Objects are counted there: a tuple that another thread is just making, and that is
+seen by `gc`, cannot be finished."""
+
+
+def _run(run: Callable[..., Any], fn: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+    """`anyio.run`, that lets the laboratory into the loop."""
+
+    async def main() -> Any:
+        global _in_loop
+        _in_loop = loop_caller()
+        return await fn(*args)
+
+    return run(main, **options)
+
+
 def _heed_orders() -> None:
     global _moved_by
     with open(int(os.environ[CONTROL]), encoding="utf-8") as orders:
@@ -57,7 +84,7 @@ def _heed_orders() -> None:
                     _moved_by = order["seconds"]
                     note("done", order=order["id"])
                 case "count":
-                    note("done", order=order["id"], counts=_count(), threads=threading.active_count())
+                    _in_loop(functools.partial(_tell_counts, order["id"]))
 
 
 def _hasten() -> None:
@@ -107,7 +134,7 @@ def _under_hypercorn(port: str) -> int:
             await endpoint.aclose()
             stop.set()
 
-    anyio.run(run, backend="trio")
+    _run(anyio.run, run, backend="trio")
     return 0
 
 
@@ -122,7 +149,7 @@ def main() -> int:
 
     import anyio
 
-    anyio.run = functools.partial(anyio.run, backend=loop)  # type: ignore[assignment]
+    anyio.run = functools.partial(_run, anyio.run, backend=loop)  # type: ignore[assignment]
     from tesseron_py.cli.main import main as tesseron_py
 
     sys.argv[1:] = command

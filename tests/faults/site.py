@@ -1,7 +1,7 @@
 """The processes of one topology, what connects them, and how they are started again when they have died.
 
-App and gateway have a home each. The laboratory copies the app's manifest to the gateway's, with its own proxy's place in
-place of the app's, so every byte between them passes it.
+App and gateway have a home each. The laboratory copies the app's manifest to the gateway's, with its own proxy's place
+instead of the app's, so every byte between them passes it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -87,8 +86,10 @@ class Process:
         self.name = name
         self.number = Process.number
         self.lines: deque[str] = deque(maxlen=400)
-        self.written = 0
         self.killed = False
+        self.refused = False
+        """It could not start, and said so."""
+        self.tracebacks = 0
         self._ledger = ledger
         self._orders = 0
         self._done: dict[int, asyncio.Future[Message]] = {}
@@ -132,7 +133,7 @@ class Process:
         assert self.process.stderr is not None
         while line := await self.process.stderr.readline():
             self.lines.append(line.decode("utf-8", "replace").rstrip())
-            self.written += 1
+            self.tracebacks += "Traceback" in self.lines[-1]
             self._said.set()
             self._said = asyncio.Event()
         self._said.set()
@@ -205,13 +206,9 @@ class Process:
         self._ledger.process_ended(self.number)
         return time.monotonic() - began
 
-    def descriptors(self) -> list[str]:
-        """What its file descriptors lead to."""
-        found = []
-        for entry in os.scandir(f"/proc/{self.pid}/fd"):
-            with suppress(OSError):
-                found.append(os.readlink(entry.path))
-        return found
+    def numbers(self) -> list[int]:
+        """Its file descriptors."""
+        return [int(name) for name in os.listdir(f"/proc/{self.pid}/fd")]
 
     def memory(self) -> int:
         """Resident KiB."""
@@ -303,8 +300,10 @@ class Site:
 
     async def __aenter__(self) -> Site:
         for home in (self.app_home, self.gateway_home):
-            (home / "instances").mkdir(parents=True, mode=0o700)
-            home.chmod(0o700)
+            home.mkdir(mode=0o700)
+            if _mount(home, "size=128k,mode=0700"):
+                self._stack.callback(subprocess.run, ["umount", "-l", str(home)], check=False)
+            (home / "instances").mkdir(mode=0o700)
         (self.place / "tmp").mkdir()
         await self.agent_wire.listen()
         self._stack.push_async_callback(self.agent_wire.aclose)
@@ -369,7 +368,8 @@ class Site:
             "FAULTS_THREADS": threads,
         }
 
-    async def _start_server(self) -> None:
+    async def start_server(self) -> None:
+        """Start what the client talks to in the place of the one before."""
         self._retire(self.server)
         loop, carrier = self.topology.loop, self.topology.carrier
         self.server = Process("app" if self.direct else "gateway", self.ledger)
@@ -426,7 +426,7 @@ class Site:
         if self.server is None or not self.server.lives or (self.pipe is not None and self.pipe.lost is not None):
             if self.server is not None and self.server.lives:
                 await self.server.ended()
-            await self._start_server()
+            await self.start_server()
         if not self.direct and (self.app is None or not self.app.lives):
             await self.start_app()
         deadline = time.monotonic() + seconds
@@ -439,7 +439,7 @@ class Site:
             except Lost as lost:
                 problem = lost
                 if self.pipe is not None and self.pipe.lost is not None:
-                    await self._start_server()
+                    await self.start_server()
             await asyncio.sleep(POLL)
         raise Violation(f"{self.topology} does not work again: {problem!r}; {self.said()}")
 
@@ -509,7 +509,7 @@ class Site:
         took = await process.ended()
         if took > 4.0:
             raise Violation(f"the {process.name} took {took:.1f} s to end")
-        if process.process.returncode != 0 and not process.killed:
+        if process.process.returncode != 0 and not (process.killed or process.refused):
             raise Violation(f"the {process.name} ended with {process.process.returncode}: {list(process.lines)[-12:]}")
 
     async def end_all(self) -> None:
@@ -536,18 +536,36 @@ def _free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def on_tmpfs(path: Path, size: str) -> Callable[[], None]:
-    """Put a small file system at `path`; gives what takes it away.
+def _mount(path: Path, options: str) -> bool:
+    """Put a small file system at `path`, or change the one there; whether this user may."""
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)]
+    return os.geteuid() == 0 and subprocess.run(command, check=False, capture_output=True).returncode == 0
 
-    Raises:
-        OSError: This user may not.
+
+@contextmanager
+def spoilt(home: Path, how: Literal["full", "read-only"]) -> Iterator[None]:
+    """A home that is full, or may only be read: a file system of its own where this user may mount one.
+
+    Elsewhere its directories are made read-only, in either case.
     """
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(path)], check=False)
-    if done.returncode:
-        raise OSError("mounting is not allowed")
-    return lambda: _unmount(path)
-
-
-def _unmount(path: Path) -> None:
-    subprocess.run(["umount", "-l", str(path)], check=False)
-    shutil.rmtree(path, ignore_errors=True)
+    filler = home / "filler"
+    mounted = home.is_mount()
+    if not mounted:
+        for place in (home, *home.iterdir()):
+            place.chmod(0o500)
+    elif how == "full":
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(512))
+    else:
+        subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+    try:
+        yield
+    finally:
+        if not mounted:
+            for place in (home, *home.iterdir()):
+                place.chmod(0o700)
+        elif how == "full":
+            filler.unlink()
+        else:
+            subprocess.run(["mount", "-o", "remount,rw", str(home)], check=True)

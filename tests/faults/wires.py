@@ -1,12 +1,13 @@
 """Connections that can be cut at a byte: a proxy for TCP and Unix sockets, and the same for a process's pipes.
 
-A `Wire` counts the bytes that pass it in either direction, over however many connections, and springs one trap at a time.
-`up` is from who connects to who is connected to.
+A `Wire` counts the bytes that pass it in either direction, over however many connections, and springs one trap at a
+time. `up` is from who connects to who is connected to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import struct
 from collections.abc import Awaitable, Callable
@@ -28,8 +29,8 @@ class Trap:
     Attributes:
         way: The direction that is watched.
         after: How many bytes pass before.
-        how: `close` both sides, `reset` them, `half`: end this direction alone, `hole`: take everything and give nothing
-            for `seconds` and then close, `stall`: hold everything for `seconds` and then go on.
+        how: `close` both sides, `reset` them, `half`: end this direction alone, `hole`: take everything and give
+            nothing for `seconds` and then close, `stall`: hold everything for `seconds` and then go on.
     """
 
     way: Way
@@ -85,6 +86,8 @@ class Wire(Meter):
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
+        self.jitter: random.Random | None = None
+        """Has each connection wait, so that they overtake each other."""
 
     async def listen(self, path: str | None = None) -> None:
         """On a port of 127.0.0.1, or at a path."""
@@ -108,6 +111,8 @@ class Wire(Meter):
         self._tasks.add(task)
         writers = [writer]
         try:
+            if self.jitter is not None:
+                await asyncio.sleep(self.jitter.random() * 0.05)
             there, beyond = await self._connect()
             writers.append(beyond)
             pumps = [
