@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
 from tesseron_py import Context, Limits, SyncContext, Tesseron
 
-from .notes import note
+from .notes import enter_loop, note
 
 THREADS = int(os.environ.get("FAULTS_THREADS", "40"))
 LIMITS = Limits(parked_for=4.0, kept=4.0, closing=1.0)
 
-app = Tesseron("lab", "The laboratory", threads=THREADS, limits=LIMITS)
+
+@asynccontextmanager
+async def lifespan(app: Tesseron) -> AsyncIterator[None]:
+    enter_loop()
+    yield
+
+
+app = Tesseron("lab", "The laboratory", threads=THREADS, limits=LIMITS, lifespan=lifespan)
 _numbers = itertools.count(1)
 
 

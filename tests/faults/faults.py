@@ -1,4 +1,4 @@
-"""What is done to a site while calls are under way, each as a context: the fault comes within, and is healed after it."""
+"""What is done to a site while calls are under way, each as a context: it comes within, and is healed after."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ from .site import BOUND, TOPOLOGIES, Site, Topology, Violation
 
 SLACK = 6
 """Objects of a class, and descriptors, that may be there more than when all was idle at first."""
+LAZY = {"tesseron_py.home.Timer": 64, "threads": 45}
+"""What goes only when there is enough of it, or after a while."""
 REMEMBERED = 2
 """Those that may be there for each time another process was started: a gateway remembers 100 sessions for hours."""
 
@@ -196,7 +198,7 @@ class Scales:
                 grown = {
                     kind: (idle.get(kind, 0), count)
                     for kind, count in now.items()
-                    if count > idle.get(kind, 0) + (45 if kind == "threads" else slack)
+                    if count > idle.get(kind, 0) + slack + LAZY.get(kind, 0)
                 }
                 if not grown:
                     break

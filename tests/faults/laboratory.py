@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 import time
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -92,6 +93,8 @@ class Stand:
                 await job()
         except (Violation, TimeoutError, AssertionError, OSError) as problem:
             text = f"{type(problem).__name__}: {problem}"
+            if not isinstance(problem, Violation):
+                text += "\n" + "".join(traceback.format_tb(problem.__traceback__)[-6:])
             self.report.violations.append((what, text, replay))
             print(f"VIOLATION {what}\n    {text}\n    {replay}", flush=True)
             await self.close(problem)

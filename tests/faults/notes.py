@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
+
+from tesseron_py.workers import loop_caller
 
 JOURNAL = "FAULTS_JOURNAL"
 """The variable with the descriptor that is written to."""
@@ -21,3 +24,17 @@ def note(event: str, **members: Any) -> None:
     if JOURNAL in os.environ:
         line = json.dumps({"event": event, **members}).encode() + b"\n"
         os.write(int(os.environ[JOURNAL]), line)
+
+
+def _no_loop(fn: Callable[[], None]) -> None:
+    raise RuntimeError("no event loop runs yet")
+
+
+in_loop = _no_loop
+"""Has this process's event loop call something."""
+
+
+def enter_loop() -> None:
+    """Called in the event loop, so that `in_loop` leads to it."""
+    global in_loop
+    in_loop = loop_caller()

@@ -1,8 +1,8 @@
 """`tesseron-py`, or the app under Hypercorn, as a process that the laboratory looks into.
 
 `python -m tests.faults.process asyncio|trio COMMAND…`: the command line of `tesseron-py`, on that event loop; or
-`hypercorn PORT`. A thread of it heeds the laboratory's orders: the wall clock is moved, live objects are counted. What
-waits for half an hour in the product waits for seconds here, so that its end is seen.
+`hypercorn PORT`, or `stdio`, by `serve_mcp`. A thread of it heeds the laboratory's orders: the wall clock is moved,
+live objects are counted. What waits for half an hour in the product waits for seconds here, so that its end is seen.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tesseron_py.workers import loop_caller
-
+from . import notes
 from .notes import CONTROL, note
 
 PARKED = 4.0
@@ -45,30 +44,21 @@ def _count() -> dict[str, int]:
     found: Counter[str] = Counter()
     for thing in gc.get_objects():
         kind = type(thing)
-        if kind.__module__.startswith("tesseron_py") or kind.__name__ in ("Task", "coroutine", "CancelScope"):
+        if kind.__module__.startswith("tesseron_py") or kind.__name__ in ("Task", "coroutine"):
             found[f"{kind.__module__}.{kind.__qualname__}"] += 1
     return dict(found)
 
 
 def _tell_counts(order: int) -> None:
+    """In the event loop: a tuple that another thread is just making, and that `gc` has shown, cannot be finished."""
     note("done", order=order, counts=_count(), threads=threading.active_count())
-
-
-def _no_loop(fn: Callable[[], None]) -> None:
-    raise RuntimeError("no event loop runs yet")
-
-
-_in_loop = _no_loop
-"""Has the event loop call something. Objects are counted there: a tuple that another thread is just making, and that is
-seen by `gc`, cannot be finished."""
 
 
 def _run(run: Callable[..., Any], fn: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
     """`anyio.run`, that lets the laboratory into the loop."""
 
     async def main() -> Any:
-        global _in_loop
-        _in_loop = loop_caller()
+        notes.enter_loop()
         return await fn(*args)
 
     return run(main, **options)
@@ -84,7 +74,7 @@ def _heed_orders() -> None:
                     _moved_by = order["seconds"]
                     note("done", order=order["id"])
                 case "count":
-                    _in_loop(functools.partial(_tell_counts, order["id"]))
+                    notes.in_loop(functools.partial(_tell_counts, order["id"]))
 
 
 def _hasten() -> None:
@@ -149,6 +139,13 @@ def main() -> int:
 
     import anyio
 
+    if command[0] == "stdio":
+        from tesseron_py.running import until_stopped
+
+        from .app import app
+
+        _run(anyio.run, until_stopped, app.serve_mcp, backend=loop)
+        return 0
     anyio.run = functools.partial(_run, anyio.run, backend=loop)  # type: ignore[assignment]
     from tesseron_py.cli.main import main as tesseron_py
 

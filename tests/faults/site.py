@@ -378,6 +378,8 @@ class Site:
             command = ["asyncio" if http else loop, "gateway", *http]
         elif loop == "trio" and http:
             command = ["trio", "hypercorn", str(self._port)]
+        elif loop == "trio":
+            command = ["trio", "stdio"]
         else:
             command = [loop, "mcp", "tests.faults.app:app", *http]
         env = self._env(self.app_home if self.direct else self.gateway_home)
