@@ -69,7 +69,7 @@ def _first(field: Mapping[str, Any]) -> Any:
 def _told(content: Mapping[str, Any]) -> str:
     if list(content) == ["approve"]:
         return ""
-    return ": " + ", ".join(f"{name} = {value}" for name, value in content.items())
+    return plain(": " + ", ".join(f"{name} = {value}" for name, value in content.items()))
 
 
 class Typing:
@@ -106,7 +106,7 @@ class Typing:
 
     async def _field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
         """One field's value; `None` when the person does not want to say, `""` for an optional one left out."""
-        title = plain(str(field.get("title", name)))
+        title = field.get("title", name)
         hint = "/".join(map(str, field["enum"])) if "enum" in field else str(field.get("type", "string"))
         empty = "no" if required else f"default {field.get('default')}"
         while True:
@@ -118,10 +118,10 @@ class Typing:
             value = _read(said.strip(), field)
             if value is not None:
                 return value
-            print(f"  │  that does not fit; it is {hint}", flush=True)
+            print(f"  │  that does not fit; it is {plain(hint)}", flush=True)
 
     async def _line(self, prompt: str) -> str | None:
-        print(f"  └─ {prompt}", end="", flush=True)
+        print(f"  └─ {plain(prompt)}", end="", flush=True)
         try:
             said = await anext(self._lines)
         except StopAsyncIteration:
