@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import unicodedata
 from typing import Any
 
@@ -66,6 +67,8 @@ def _is_ours(value: Any) -> bool:
         return all(map(_is_ours, value))
     if isinstance(value, str):
         return not any("\ud800" <= char <= "\udfff" for char in value)
+    if isinstance(value, int):
+        return abs(value) <= sys.float_info.max
     return not isinstance(value, float) or math.isfinite(value)
 
 
