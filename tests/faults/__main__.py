@@ -31,7 +31,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Play histories of faults.")
     parser.add_argument("--seed", type=int, action="append", help="play this history; may be repeated")
     parser.add_argument("--histories", type=int, default=100, help="how many")
-    parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
+    parser.add_argument("--from", type=int, default=0, dest="start", help="the first seed")
+    parser.add_argument("--first", action="store_true", dest="first_violation", help="end with the first violation")
     parser.add_argument("--jobs", type=int, default=4, help="topologies at once")
     parser.add_argument(
         "--every-byte", action="store_true", help="cut each connection at every byte of a prompt's life"
@@ -46,8 +47,8 @@ def main() -> int:
         only = positions.Cut.parse(options.cut) if options.cut else None
         report = asyncio.run(positions.run(options.stride, options.jobs, chosen, only))
     else:
-        seeds = options.seed or range(options.first, options.first + options.histories)
-        report = asyncio.run(run(seeds, options.jobs, progress=True))
+        seeds = options.seed or range(options.start, options.start + options.histories)
+        report = asyncio.run(run(seeds, options.jobs, progress=True, first=options.first_violation))
     print(table(report))
     played = report.played.total()
     print(

@@ -75,6 +75,7 @@ class Call:
         abandoned: The server may wait for this client until its time is up.
         open: Legacy questions that the client has been asked, and that it has neither answered nor seen withdrawn.
         asked: Set at the first question.
+        firsts: How many requests may each have begun a run.
     """
 
     plan: Plan
@@ -84,6 +85,7 @@ class Call:
     end: str = ""
     text: str = ""
     abandoned: bool = False
+    firsts: int = 0
     open: set[Any] = field(default_factory=set)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
@@ -137,6 +139,7 @@ class Call:
                 "_meta": {"progressToken": id},
             },
         }
+        self.firsts += 1
         pending = await self.link.begin(message, modern=False)
         if self.plan.twice:
             self._also(message)
@@ -164,6 +167,7 @@ class Call:
         """The same request, once more; what comes of it is nobody's."""
 
         async def send() -> None:
+            self.firsts += 1
             with suppress(Lost):
                 pending = await self.link.begin(message, modern=False)
                 while await pending.next() is not None:
@@ -281,6 +285,7 @@ class Call:
         if late:
             await asyncio.sleep(0.03)
         message = _call(params, meta)
+        self.firsts += "requestState" not in params
         pending = await self.link.begin(message, modern=True)
         if self.plan.dawdles and not late:
             pending.stop(True)

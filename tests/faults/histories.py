@@ -80,6 +80,7 @@ async def play(site: Site, history: History) -> Counter[str]:
         Violation: Something must not be so.
     """
     await site.ready()
+    starts = site.restarts
     links = []
     calls: list[Call] = []
     for plan in history.plans:
@@ -93,7 +94,7 @@ async def play(site: Site, history: History) -> Counter[str]:
             await _ended(site, calls)
         for link in links:
             await link.end()
-        await look(site, history, calls)
+        await look(site, history, calls, restarted=site.restarts > starts)
     except Lost as lost:
         raise Violation(f"a connection was lost that nobody cut: {lost}") from lost
     if history.fault not in ("none", "twice", "reorder", "delay agent", "full pipe"):
@@ -114,8 +115,11 @@ async def _ended(site: Site, calls: list[Call]) -> None:
         task.result()
 
 
-async def look(site: Site, history: History, calls: list[Call]) -> None:
+async def look(site: Site, history: History, calls: list[Call], *, restarted: bool) -> None:
     """What must hold when the calls are over for their clients.
+
+    Args:
+        restarted: Whether processes were started anew meanwhile, which know no key of those before.
 
     Raises:
         Violation: It does not.
@@ -129,6 +133,10 @@ async def look(site: Site, history: History, calls: list[Call]) -> None:
         raise Violation("; ".join(ledger.wrongs))
     for call in calls:
         _look_at(site, history, call)
+        runs = [run for run in ledger.runs.values() if run.tag == call.plan.tag]
+        most = 1 if call.plan.keyed and call.plan.era == "modern" and not restarted else call.firsts
+        if len(runs) > most:
+            raise Violation(f"{call.plan.tag} ran {len(runs)} times, and was called {call.firsts} times: {call.plan}")
     if history.fault not in NOISY:
         for process in [*site.retired, *site.processes.values()]:
             if process.tracebacks:

@@ -116,8 +116,15 @@ class Stand:
         await self.guarded(str(history), replay, job)
 
 
-async def run(seeds: Iterable[int], jobs: int = 4, progress: bool = False) -> Report:
-    """Play these histories, those of one topology after each other and `jobs` topologies at once."""
+async def run(seeds: Iterable[int], jobs: int = 4, progress: bool = False, first: bool = False) -> Report:
+    """Play these histories, those of one topology after each other and `jobs` topologies at once.
+
+    Args:
+        seeds: Which.
+        jobs: How many topologies at once.
+        progress: Say how far it is.
+        first: End with the first violation.
+    """
     report = Report()
     queues: dict[Topology, list[int]] = defaultdict(list)
     for seed in seeds:
@@ -128,6 +135,8 @@ async def run(seeds: Iterable[int], jobs: int = 4, progress: bool = False) -> Re
     async def serve(topology: Topology, mine: list[int]) -> None:
         stand = Stand(topology, report)
         for seed in mine:
+            if first and report.violations:
+                break
             async with turns:
                 await stand.play(draw(seed))
             done = report.played.total()
