@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from .histories import History, Scales, draw, play, warm_up
 from .site import Site, Topology, Violation
 
@@ -147,4 +149,13 @@ async def run(seeds: Iterable[int], jobs: int = 4, progress: bool = False, first
             await stand.guarded(f"the end of {topology}", f"python -m tests.faults --seed {mine[-1]}", stand.close)
 
     await asyncio.gather(*(serve(topology, mine) for topology, mine in queues.items()))
+    look_for_processes(report)
     return report
+
+
+def look_for_processes(report: Report) -> None:
+    """None of those that were started is left, not even as a zombie."""
+    for process in psutil.Process().children(recursive=True):
+        text = f"a process is left: {process.pid} {process.status()}"
+        report.violations.append(("the end", text, ""))
+        print(f"VIOLATION {text}", flush=True)

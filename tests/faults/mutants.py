@@ -39,15 +39,16 @@ class Mutant:
 MUTANTS: Mapping[str, Mutant] = {
     "confirm is true when the call is given up": Mutant(
         "context.py",
-        "        except ActionCancelled:\n            return False\n\n    @overload\n    def elicit(self, question: str, *,"
-        " key: str | None = None) -> str | None: ...",
-        "        except ActionCancelled:\n            return True\n\n    @overload\n    def elicit(self, question: str, *,"
-        " key: str | None = None) -> str | None: ...",
+        "            return self._call(lambda: self._context._confirm(question, key))\n"
+        "        except ActionCancelled:\n            return False\n",
+        "            return self._call(lambda: self._context._confirm(question, key))\n"
+        "        except ActionCancelled:\n            return True\n",
     ),
     "confirm is true when its connection is closed": Mutant(
         "context.py",
         "        except ActionCancelled:\n            raise\n        except TesseronError:\n            return False\n"
-        "        try:\n            action, _ = _read_reply(reply)\n        except MalformedAnswer:\n            return False\n"
+        "        try:\n            action, _ = _read_reply(reply)\n"
+        "        except MalformedAnswer:\n            return False\n"
         '        return action == "accept"\n',
         "        except BaseException:\n            return True\n"
         '        return _read_reply(reply)[0] == "accept"\n',

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from .client import Call, Era, Plan
 from .faults import FAULTS, WAYS
 from .histories import History, play
-from .laboratory import OFTEN, Report, Stand
+from .laboratory import OFTEN, Report, Stand, look_for_processes
 from .site import BOUND, TOPOLOGIES, Site, Topology, Violation
 from .wires import HOWS, Meter, Trap, Way
 
@@ -150,4 +150,5 @@ async def run(
         await stand.guarded(f"cut {cut}", f"python -m tests.faults --cut {cut}", job)
 
     await asyncio.gather(*(serve(topology) for topology in ([only.topology] if only else topologies)))
+    look_for_processes(report)
     return report

@@ -34,6 +34,8 @@ from .wires import Meter, Streams, Wire
 ROOT = Path(__file__).parents[2]
 BOUND = 20.0
 """Seconds within which everything ends that is to end."""
+SOON = 2.5
+"""Seconds within which a process ends that is told to, and has a core."""
 POLL = 0.01
 CODE = re.compile(r"claim the Tesseron session (\S+)")
 
@@ -90,6 +92,7 @@ class Process:
         self.refused = False
         """It could not start, and said so."""
         self.tracebacks = 0
+        self.last_starved = 0.0
         self._ledger = ledger
         self._orders = 0
         self._done: dict[int, asyncio.Future[Message]] = {}
@@ -174,7 +177,9 @@ class Process:
                     await said.wait()
         except TimeoutError:
             pass
-        raise Violation(f"the {self.name} says nothing like {pattern.pattern!r}: {list(self.lines)[-12:]}")
+        raise Violation(
+            f"the {self.name} ({self.process.returncode}) says nothing like {pattern.pattern!r}: {list(self.lines)[-12:]}"
+        )
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if it lives."""
@@ -196,7 +201,10 @@ class Process:
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
-                await self.process.wait()
+                while self.lives:
+                    self.starved()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self.process.wait(), 0.1)
                 await asyncio.gather(*self._tasks)
         except TimeoutError:
             self.signal(signal.SIGKILL)
@@ -205,6 +213,12 @@ class Process:
             self._order.close()
         self._ledger.process_ended(self.number)
         return time.monotonic() - began
+
+    def starved(self) -> float:
+        """Seconds for which it wanted to run so far, and others had the cores."""
+        with suppress(OSError, ValueError, IndexError):
+            self.last_starved = int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+        return self.last_starved
 
     def numbers(self) -> list[int]:
         """Its file descriptors."""
@@ -508,9 +522,11 @@ class Site:
         process = self.processes[name]
         if process.lives:
             process.signal(signal.SIGTERM)
+        starved = process.starved()
         took = await process.ended()
-        if took > 4.0:
-            raise Violation(f"the {process.name} took {took:.1f} s to end")
+        starved = process.last_starved - starved
+        if took - starved > SOON:
+            raise Violation(f"the {process.name} took {took:.1f} s to end, {starved:.1f} s without a core")
         if process.process.returncode != 0 and not (process.killed or process.refused):
             raise Violation(f"the {process.name} ended with {process.process.returncode}: {list(process.lines)[-12:]}")
 
