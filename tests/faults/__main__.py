@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import time
 
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--topology", default="", help="with --every-byte: only those whose name has this in it")
     options = parser.parse_args()
     chosen = [topology for topology in TOPOLOGIES if options.topology in str(topology)]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     if options.every_byte or options.cut:
         only = positions.Cut.parse(options.cut) if options.cut else None

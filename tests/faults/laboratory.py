@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -19,7 +20,7 @@ from .site import Site, Topology, Violation
 
 OFTEN = 40
 """Histories between two looks at what has grown."""
-LONGEST = 150.0
+LONGEST = 400.0
 """Seconds that a history may take, whatever happens in it."""
 
 
@@ -47,6 +48,13 @@ class Stand:
         self._place: Path | None = None
         self._scales = Scales()
         self._since = 0
+
+    async def __aenter__(self) -> Stand:
+        return self
+
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is not None:
+            await self.close(error)
 
     async def open(self) -> Site:
         """The site, warmed up."""
@@ -135,7 +143,10 @@ async def run(seeds: Iterable[int], jobs: int = 4, progress: bool = False, first
     total, began = sum(map(len, queues.values())), time.monotonic()
 
     async def serve(topology: Topology, mine: list[int]) -> None:
-        stand = Stand(topology, report)
+        async with Stand(topology, report) as stand:
+            await play_all(stand, mine)
+
+    async def play_all(stand: Stand, mine: list[int]) -> None:
         for seed in mine:
             if first and report.violations:
                 break
@@ -146,7 +157,9 @@ async def run(seeds: Iterable[int], jobs: int = 4, progress: bool = False, first
                 rate = done / (time.monotonic() - began)
                 print(f"{done} of {total}, {rate:.1f}/s, {len(report.violations)} violations", flush=True)
         async with turns:
-            await stand.guarded(f"the end of {topology}", f"python -m tests.faults --seed {mine[-1]}", stand.close)
+            await stand.guarded(
+                f"the end of {stand.topology}", f"python -m tests.faults --seed {mine[-1]}", stand.close
+            )
 
     await asyncio.gather(*(serve(topology, mine) for topology, mine in queues.items()))
     look_for_processes(report)

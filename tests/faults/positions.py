@@ -117,7 +117,11 @@ async def run(
     turns = asyncio.Semaphore(jobs)
 
     async def serve(topology: Topology) -> None:
-        stand = Stand(topology, report)
+        async with Stand(topology, report) as stand:
+            await cut_all(stand)
+
+    async def cut_all(stand: Stand) -> None:
+        topology = stand.topology
         found: dict[Era, dict[tuple[Where, Way], int]] = defaultdict(dict)
 
         async def record() -> None:

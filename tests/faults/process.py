@@ -75,6 +75,7 @@ def _heed_orders() -> None:
                     note("done", order=order["id"])
                 case "count":
                     notes.in_loop(functools.partial(_tell_counts, order["id"]))
+    os._exit(3)  # the laboratory is gone
 
 
 def _hasten() -> None:

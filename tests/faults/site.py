@@ -32,8 +32,8 @@ from .notes import CONTROL, JOURNAL
 from .wires import Meter, Streams, Wire
 
 ROOT = Path(__file__).parents[2]
-BOUND = 20.0
-"""Seconds within which everything ends that is to end."""
+BOUND = 60.0
+"""Seconds within which everything ends that is to end, on a machine that others use, too."""
 SOON = 2.5
 """Seconds within which a process ends that is told to, and has a core."""
 POLL = 0.01
@@ -177,9 +177,8 @@ class Process:
                     await said.wait()
         except TimeoutError:
             pass
-        raise Violation(
-            f"the {self.name} ({self.process.returncode}) says nothing like {pattern.pattern!r}: {list(self.lines)[-12:]}"
-        )
+        state = f"the {self.name}, of exit code {self.process.returncode},"
+        raise Violation(f"{state} says nothing like {pattern.pattern!r}: {list(self.lines)[-12:]}")
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if it lives."""
@@ -338,11 +337,14 @@ class Site:
             if error is None:
                 await self.end_all()
         finally:
-            for process in self.processes.values():
-                if process.lives:
-                    process.signal(signal.SIGCONT)
-                    await process.kill()
-            await self._stack.aclose()
+            try:
+                for process in self.processes.values():
+                    if process.lives:
+                        process.signal(signal.SIGCONT)
+                        with suppress(asyncio.CancelledError):
+                            await process.kill()
+            finally:
+                await self._stack.aclose()
 
     async def _mirror(self) -> None:
         """Copy what the app's home says to the gateway's, and take away what is taken away there."""
