@@ -8,7 +8,7 @@ PIP := --quiet --disable-pip-version-check
 
 SECONDS ?= 60
 
-.PHONY: venv demo test conformance check bench fuzz clean
+.PHONY: venv demo test conformance check bench fuzz faults clean
 
 venv: $(VENV)/.ready $(OLD)/.ready
 
@@ -45,6 +45,12 @@ check: $(VENV)/.ready
 
 bench: venv
 	@$(BIN)/python -m benchmarks
+
+# Histories of faults over real processes, of which `test` plays a few; every byte of a prompt's life with
+# `python -m tests.faults --every-byte`.
+HISTORIES ?= 5000
+faults: $(VENV)/.ready
+	@$(BIN)/python -m tests.faults --histories $(HISTORIES)
 
 # All targets share the time; what breaks one is printed with the command that plays it again.
 fuzz: $(VENV)/.ready

@@ -212,7 +212,7 @@ class Scales:
                     break
             if time.monotonic() > deadline:
                 raise Violation(f"the {process.name} of {site.topology} grows: {grown if idle else now}")
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(1.0)
         memory = process.memory()
         first = self._memory.setdefault(process.pid, memory)
         self.most_grown = max(self.most_grown, memory - first)
