@@ -187,7 +187,8 @@ async def upgrade() -> AsyncIterator[Door]:
 
 
 DOORS = [
-    asgi_app, asgi_app_with_a_token, stream_of_changes, preflight, gateway_for_agents, gateway_for_apps, binding, upgrade
+    asgi_app, asgi_app_with_a_token, stream_of_changes, preflight, gateway_for_agents, gateway_for_apps, binding,
+    upgrade,
 ]  # fmt: skip
 
 

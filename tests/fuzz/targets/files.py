@@ -16,11 +16,13 @@ from tesseron_py.gateway.instances import Instance, WebSocketAt, read_instance
 from tesseron_py.host.pairing import Pairing
 
 _CODE = "AB3X-7K"
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where files cost least."""
 
 
 def files_target(data: bytes) -> None:
     """A file is what its chapter says, or nothing; what may be dialled is on this machine; none stands in the way."""
-    home = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    home = Path(tempfile.mkdtemp(prefix="fuzz-", dir=MEMORY))
     before = os.environ.get("TESSERON_HOME")
     os.environ["TESSERON_HOME"] = str(home)
     try:
