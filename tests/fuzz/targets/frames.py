@@ -74,7 +74,7 @@ def peer_target(data: bytes) -> None:
             case Rejected():
                 reply = json.loads(event.reply)
                 assert reply["error"]["code"] in (-32700, -32600)
-                assert (reply["error"]["code"] == -32700) == (message is None and line.strip() != b"null")
+                assert (reply["error"]["code"] == -32700) == (message is None and line.strip(b" \t\r\n") != b"null")
                 assert not _is_request(message)
             case Settled():
                 assert event.call.settled
