@@ -47,7 +47,7 @@ def effect(run: str, *labels: str) -> None:
     note("effect", run=run, labels=labels)
 
 
-@app.action
+@app.action("guarded").timeout(None).handler
 async def guarded(tag: str, ctx: Context, rounds: int = 1, size: int = 0, steps: int = 0) -> str:
     """Ask `rounds` times, then do it."""
     with running(tag) as run:
@@ -66,7 +66,7 @@ async def guarded(tag: str, ctx: Context, rounds: int = 1, size: int = 0, steps:
         return f"{run}: done {'x' * size}"
 
 
-@app.action("guardedSync")
+@app.action("guardedSync").timeout(None).handler
 def guarded_sync(tag: str, ctx: SyncContext, rounds: int = 1, size: int = 0, steps: int = 0) -> str:
     """The same in a thread."""
     with running(tag) as run:
@@ -85,7 +85,7 @@ def guarded_sync(tag: str, ctx: SyncContext, rounds: int = 1, size: int = 0, ste
         return f"{run}: done {'x' * size}"
 
 
-@app.action
+@app.action("pair").timeout(None).handler
 async def pair(tag: str, ctx: Context) -> str:
     """Ask two questions at once, then do it."""
     with running(tag) as run:
@@ -105,7 +105,7 @@ async def pair(tag: str, ctx: Context) -> str:
         return f"{run}: done "
 
 
-@app.action("gated").confirm("{tag} ?", on_refusal="gate: refused").handler
+@app.action("gated").timeout(None).confirm("{tag} ?", on_refusal="gate: refused").handler
 async def gated(tag: str) -> str:
     """What stands behind a gate."""
     with running(tag) as run:

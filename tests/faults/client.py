@@ -291,13 +291,10 @@ class Call:
             pending.stop(True)
             await asyncio.sleep(self.plan.dawdles)
             pending.stop(False)
-        last = None
         while (got := await pending.next()) is not None:
             if got.get("id") == message["id"]:
-                last = got
-        if last is None:
-            raise Lost("the response is over, and was none")
-        return last
+                return got
+        raise Lost("the response is over, and was none")
 
     def _result(self, got: Message) -> None:
         if "error" in got:

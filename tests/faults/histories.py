@@ -69,7 +69,7 @@ def _plan(dice: random.Random, tag: str, fault: str) -> Plan:
         plan.twice = dice.choice(["at once", "afterwards"])
     if fault == "full pipe":
         plan.tool, plan.says = dice.choice(["guarded", "guardedSync"]), ["yes"]
-        plan.size, plan.steps, plan.dawdles = 900_000, 50, dice.choice([0.1, 0.5, 1.2])
+        plan.size, plan.steps, plan.dawdles = 900_000, 20, dice.choice([0.1, 0.5, 1.2])
     return plan
 
 

@@ -17,6 +17,8 @@ from .wires import Meter, Trap
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
+PATIENCE = 30.0
+"""Seconds that a client waits to hear that what needs no answer has arrived."""
 TOKEN = "laboratory"
 Message: TypeAlias = dict[str, Any]
 
@@ -191,7 +193,8 @@ class HttpLink:
                 pending.messages.put_nowait(message)
             if self.session is None and "mcp-session-id" in exchange.headers:
                 self.session = exchange.headers["mcp-session-id"]
-            pending.messages.put_nowait(None)
+            refused = exchange.status >= 400
+            pending.messages.put_nowait(Lost(f"status {exchange.status}") if refused else None)
         except Lost as lost:
             pending.messages.put_nowait(lost)
         except Exception as error:  # bad JSON, a message that is none
@@ -205,9 +208,16 @@ class HttpLink:
         Raises:
             Lost: It may not have arrived.
         """
-        pending = await self.begin(message, modern=modern)
-        while await pending.next() is not None:
-            pass
+        pending = None
+        try:
+            async with asyncio.timeout(PATIENCE):
+                pending = await self.begin(message, modern=modern)
+                while await pending.next() is not None:
+                    pass
+        except TimeoutError:
+            if pending is not None:
+                pending.close()
+            raise Lost("nothing says that it has arrived") from None
 
     async def open(self) -> None:
         """Shake hands, as the legacy era does.

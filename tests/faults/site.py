@@ -443,6 +443,8 @@ class Site:
         """
         if self.server is None or not self.server.lives or (self.pipe is not None and self.pipe.lost is not None):
             if self.server is not None and self.server.lives:
+                if self.pipe is not None:
+                    await self.pipe.aclose()
                 await self.server.ended()
             await self.start_server()
         if not self.direct and (self.app is None or not self.app.lives):
@@ -527,7 +529,7 @@ class Site:
         starved = process.starved()
         took = await process.ended()
         starved = process.last_starved - starved
-        if took - starved > SOON:
+        if took - 1.5 * starved > SOON:
             raise Violation(f"the {process.name} took {took:.1f} s to end, {starved:.1f} s without a core")
         if process.process.returncode != 0 and not (process.killed or process.refused):
             raise Violation(f"the {process.name} ended with {process.process.returncode}: {list(process.lines)[-12:]}")
