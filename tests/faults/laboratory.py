@@ -16,11 +16,11 @@ from typing import Any
 import psutil
 
 from .histories import History, Scales, draw, play, warm_up
-from .site import Site, Topology, Violation
+from .site import BOUND, Site, Topology, Violation
 
 OFTEN = 40
 """Histories between two looks at what has grown."""
-LONGEST = 400.0
+LONGEST = 8 * BOUND
 """Seconds that a history may take, whatever happens in it."""
 
 

@@ -32,7 +32,7 @@ from .notes import CONTROL, JOURNAL
 from .wires import Meter, Streams, Wire
 
 ROOT = Path(__file__).parents[2]
-BOUND = 60.0
+BOUND = float(os.environ.get("FAULTS_PATIENCE", "60"))
 """Seconds within which everything ends that is to end, on a machine that others use, too."""
 SOON = 2.5
 """Seconds within which a process ends that is told to, and has a core."""
