@@ -12,6 +12,8 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 from . import positions
 from .laboratory import Report, run
@@ -25,6 +27,14 @@ def table(report: Report) -> str:
         ends = ", ".join(f"{end} {count}" for end, count in report.ends[fault].most_common())
         lines.append(f"| {fault} | {report.played[fault]} | {ends} |")
     return "\n".join(lines)
+
+
+async def heeding(job: Coroutine[Any, Any, Report]) -> Report:
+    """Do it until it is done; on SIGTERM everything that it has put up is taken down."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await job
 
 
 def main() -> int:
@@ -43,14 +53,13 @@ def main() -> int:
     parser.add_argument("--topology", default="", help="with --every-byte: only those whose name has this in it")
     options = parser.parse_args()
     chosen = [topology for topology in TOPOLOGIES if options.topology in str(topology)]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     if options.every_byte or options.cut:
         only = positions.Cut.parse(options.cut) if options.cut else None
-        report = asyncio.run(positions.run(options.stride, options.jobs, chosen, only))
+        report = asyncio.run(heeding(positions.run(options.stride, options.jobs, chosen, only)))
     else:
         seeds = options.seed or range(options.start, options.start + options.histories)
-        report = asyncio.run(run(seeds, options.jobs, progress=True, first=options.first_violation))
+        report = asyncio.run(heeding(run(seeds, options.jobs, progress=True, first=options.first_violation)))
     print(table(report))
     played = report.played.total()
     print(
