@@ -188,15 +188,17 @@ def _decoded(body: bytes) -> Any:
         return None
 
 
-def _yeses(body: bytes) -> int:
-    """How many answers in a message could be a yes, for `confirm` or as a name."""
+def _accepted(body: bytes) -> list[Any]:
+    """The contents of the acceptances in a message."""
     message = _decoded(body)
     if not isinstance(message, dict):
-        return 0
+        return []
     params = message.get("params")
     responses = params.get("inputResponses") if isinstance(params, dict) else None
     answers = [message.get("result"), *(responses.values() if isinstance(responses, dict) else ())]
-    return sum(isinstance(answer, dict) and answer.get("action") == "accept" for answer in answers)
+    return [
+        answer.get("content") for answer in answers if isinstance(answer, dict) and answer.get("action") == "accept"
+    ]
 
 
 def http_target(data: bytes) -> None:
@@ -213,8 +215,10 @@ async def _play_mcp(data: bytes) -> None:
         await endpoint.aclose()
         await endpoint.provider.aclose()  # type: ignore[attr-defined]  # a `DirectServer` has it
     _check(browser, "/mcp", token=None)
-    yeses = sum(_yeses(asked.body) for asked in browser.asked)
-    assert len(effects) <= yeses, (effects, data)
+    accepted = [content for asked in browser.asked for content in _accepted(asked.body)]
+    yeses = sum(isinstance(content, dict) and content.get("approve") is True for content in accepted)
+    assert effects.count("paid") <= yeses, (effects, data)
+    assert len(effects) <= len(accepted), (effects, data)
 
 
 def binding_target(data: bytes) -> None:
