@@ -18,7 +18,8 @@ from tesseron_py import Context, Limits, SyncContext, Tesseron
 from .notes import enter_loop, note
 
 THREADS = int(os.environ.get("FAULTS_THREADS", "40"))
-LIMITS = Limits(parked_for=4.0, kept=4.0, closing=1.0)
+PARKED = float(os.environ.get("FAULTS_PARKED", "4"))
+LIMITS = Limits(parked_for=PARKED, kept=PARKED, closing=1.0)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -76,6 +77,7 @@ class Call:
         open: Legacy questions that the client has been asked, and that it has neither answered nor seen withdrawn.
         asked: Set at the first question.
         firsts: How many requests may each have begun a run.
+        took: Seconds from the first request to the end.
     """
 
     plan: Plan
@@ -86,6 +88,7 @@ class Call:
     text: str = ""
     abandoned: bool = False
     firsts: int = 0
+    took: float = 0.0
     open: set[Any] = field(default_factory=set)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     answered: asyncio.Event = field(default_factory=asyncio.Event)
@@ -96,6 +99,7 @@ class Call:
 
     async def play(self) -> None:
         """From the first request to the end."""
+        began = time.monotonic()
         try:
             if self.plan.era == "modern":
                 await self._modern()
@@ -105,6 +109,7 @@ class Call:
             self.end = self.end or "lost"
             self.abandoned = self.abandoned or self.plan.era == "modern"
         finally:
+            self.took = time.monotonic() - began
             for task in self._extra:
                 task.cancel()
             self._extra.clear()

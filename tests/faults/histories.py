@@ -162,7 +162,8 @@ def _look_at(site: Site, history: History, call: Call) -> None:
     if not call.end or call.end == "asked for ever":
         raise Violation(f"{call.plan.tag} ended in no way: {call.end!r}")
     all_yes = set(call.plan.says[: 2 if call.plan.rounds > 1 or call.plan.tool == "pair" else 1]) == {"yes"}
-    if history.fault in HARMLESS and not call.plan.twice and all_yes and call.end != "done":
+    in_time = call.took < PARKED  # else a state may have expired, on a machine that is too slow for this
+    if history.fault in HARMLESS and in_time and not call.plan.twice and all_yes and call.end != "done":
         raise Violation(f"{call.plan.tag} was harmed: {call.end}, {call.text[:200]!r}; {call.plan}; {site.said()}")
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from . import notes
 from .notes import CONTROL, note
 
-PARKED = 4.0
+PARKED = float(os.environ.get("FAULTS_PARKED", "4"))
 """Seconds that a call of the modern era waits for its client."""
 STREAMLESS = 0.5
 """Seconds that a gateway waits for an app that has lost its stream."""

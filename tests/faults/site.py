@@ -214,9 +214,11 @@ class Process:
         return time.monotonic() - began
 
     def starved(self) -> float:
-        """Seconds for which it wanted to run so far, and others had the cores."""
+        """Seconds for which it or the laboratory wanted to run so far, and others had the cores."""
         with suppress(OSError, ValueError, IndexError):
-            self.last_starved = int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+            self.last_starved = sum(
+                int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9 for pid in (self.pid, "self")
+            )
         return self.last_starved
 
     def numbers(self) -> list[int]:
