@@ -6,7 +6,9 @@ OLD := .venv-mcp1
 BIN := $(VENV)/bin
 PIP := --quiet --disable-pip-version-check
 
-.PHONY: venv demo test conformance check bench clean
+SECONDS ?= 60
+
+.PHONY: venv demo test conformance check bench fuzz faults clean
 
 venv: $(VENV)/.ready $(OLD)/.ready
 
@@ -44,5 +46,16 @@ check: $(VENV)/.ready
 bench: venv
 	@$(BIN)/python -m benchmarks
 
+# Histories of faults over real processes, of which `test` plays a few; every byte of a prompt's life with
+# `python -m tests.faults --every-byte`.
+HISTORIES ?= 5000
+faults: $(VENV)/.ready
+	@$(BIN)/python -m tests.faults --histories $(HISTORIES)
+
+# All targets share the time; what breaks one is printed with the command that plays it again.
+fuzz: $(VENV)/.ready
+	@$(BIN)/python -m pip install $(PIP) --group fuzz
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --jobs 2
+
 clean:
-	rm -rf $(VENV) $(OLD) tests/conformance/mcp/node_modules .coverage .coverage.* .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLD) tests/conformance/mcp/node_modules .coverage .coverage.* .mypy_cache .ruff_cache .fuzz

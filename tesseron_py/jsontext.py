@@ -6,6 +6,7 @@ Both protocols share it. NaN, infinity and lone surrogates never go out, and wha
 from __future__ import annotations
 
 import re
+import sys
 from base64 import b64encode
 from typing import Any, Final
 
@@ -22,14 +23,15 @@ _UPPER_EXPONENT = re.compile(r"E(?<=\dE)\+?\d{2}")
 _STRIDE = 30
 _MANY_DIGITS = re.compile(r"\d{10}")
 _INFINITE = (float("inf"), float("-inf"))
+_LARGEST = int(sys.float_info.max)
 
 
 def decode(text: str | bytes) -> Any:
     """The JSON value in `text`.
 
     Raises:
-        ValueError: It is not JSON, or nests deeper than `MAX_NESTING`; NaN, infinity, a number too large for a float
-            and a lone surrogate count as no JSON.
+        ValueError: It is not JSON, or nests deeper than `MAX_NESTING`; NaN, infinity, a number (an integer, too) too
+            large for a float and a lone surrogate count as no JSON.
     """
     try:
         brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
@@ -37,7 +39,7 @@ def decode(text: str | bytes) -> Any:
     except TypeError as error:  # a str with lone surrogates is refused as if it were no str
         raise ValueError("the text holds a lone surrogate") from error
     head = text if isinstance(text, str) else text.decode("utf-8", "replace")
-    if _may_be_huge(head) and _holds_infinity(value):
+    if _may_be_huge(head) and _holds_huge(value):
         raise ValueError("a number is too large for a float")
     return value
 
@@ -75,13 +77,16 @@ def _may_be_huge(text: str) -> bool:
     return found is not None
 
 
-def _holds_infinity(value: Any) -> bool:
+def _holds_huge(value: Any) -> bool:
+    """Whether there is a number that no float can be, an integer too: whatever is reckoned with one would fail."""
     if isinstance(value, float):
         return value in _INFINITE
+    if isinstance(value, int):
+        return abs(value) > _LARGEST
     if isinstance(value, dict):
-        return any(_holds_infinity(item) for item in value.values())
+        return any(_holds_huge(item) for item in value.values())
     if isinstance(value, list):
-        return any(_holds_infinity(item) for item in value)
+        return any(_holds_huge(item) for item in value)
     return False
 
 
@@ -92,7 +97,7 @@ def encode(value: Any) -> str:
     bytes become base64. NaN and infinity become null and a lone surrogate U+FFFD, since neither may go on the wire.
 
     Raises:
-        ValueError: It cannot be encoded, or nests deeper than `MAX_NESTING`.
+        ValueError: It cannot be encoded, nests deeper than `MAX_NESTING`, or holds an integer that `decode` refuses.
     """
     try:
         text = to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
@@ -103,7 +108,16 @@ def encode(value: Any) -> str:
     # What is deep is found by the parser, in a fifth of the time that looking at each bracket takes.
     if text.count("[") + text.count("{") > MAX_NESTING and _within(text) is None and _nesting(text) > MAX_NESTING:
         raise ValueError(f"it nests deeper than {MAX_NESTING} levels")
+    if _MANY_DIGITS.search(text[::_STRIDE]):  # the other end would take it for no JSON, and somebody wait for ever
+        _refuse_huge(text)
     return text
+
+
+def _refuse_huge(text: str) -> None:
+    try:
+        decode(text)
+    except ValueError as error:  # of a number with thousands of digits the parser says something else
+        raise ValueError("a number is too large for a float") from error
 
 
 def _mended(value: Any) -> str:

@@ -47,13 +47,22 @@ def test_field_25_a_number_beyond_a_float_is_refused_wherever_it_stands(
 ) -> None:
     number = "1" * digits + fraction + ("" if exponent is None else "".join(map(str, exponent)))
     text = json.dumps([before])[:-1] + f",{number}]"
-    if "e" not in number.lower() and not fraction:  # an integer, which has no largest
-        assert decode(text)[1] == int(number)
-    elif float(number) == float("inf"):
+    whole = "e" not in number.lower() and not fraction
+    if float(number) == float("inf"):
         with pytest.raises(ValueError, match="too large"):
             decode(text)
     else:
-        assert decode(text)[1] == float(number)
+        assert decode(text)[1] == (int(number) if whole else float(number))
+
+
+@pytest.mark.parametrize("digits", [310, 4300, 4301, 100_000])
+def test_an_integer_beyond_a_float_does_not_go_out_either(digits: int) -> None:
+    number = 10 ** (digits - 1)
+    for value in (number, -number, {"a": [number]}, ["1" * 400, number]):
+        with pytest.raises(ValueError, match="too large"):
+            encode(value)
+    assert decode(encode("1" * digits)) == "1" * digits
+    assert decode(encode(10**308)) == 10**308
 
 
 def test_a_string_that_looks_like_a_huge_number_is_a_string() -> None:

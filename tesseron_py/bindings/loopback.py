@@ -13,7 +13,7 @@ import anyio
 
 from ..web.loopback import is_loopback_host
 
-_AUTHORITY = re.compile(r"(\[[0-9a-fA-F:]+\]|[0-9A-Za-z.-]+)(?::[0-9]*)?")
+_AUTHORITY = re.compile(r"(\[[0-9a-fA-F:]+\]|[0-9A-Za-z.-]+)(?::[0-9]{0,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
 
 

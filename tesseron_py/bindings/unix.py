@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import socket
+import struct
 import tempfile
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -48,6 +49,8 @@ MAX_PATH = 103
 TOO_LONG = f"The first line is {BIND}; this one is too long for that"
 TAKEN = "Another gateway is connected. Try again when it has disconnected."
 
+_CREDENTIALS = struct.Struct("3i")
+"""What Linux tells of a peer: process, user, group."""
 _BELOW = "/tesseron-12345678/12345678.sock"
 """What a path has below the directory of temporary files."""
 
@@ -533,6 +536,7 @@ async def _connect(family: socket.AddressFamily, path: str) -> socket.socket:
         while True:
             try:
                 sock.connect(path)
+                _check_owner(sock, path)
                 return sock
             except BlockingIOError:  # the queue is full, which nothing tells the end of
                 await anyio.sleep(RETRY)
@@ -541,6 +545,19 @@ async def _connect(family: socket.AddressFamily, path: str) -> socket.socket:
         if isinstance(error, OSError) and error.errno is None:  # Python's own check of the length
             raise OSError(errno.ENAMETOOLONG, f"{path!r} is too long for the path of a socket") from error
         raise
+
+
+def _check_owner(sock: socket.socket, path: str) -> None:
+    """Refuse a peer of another user: whoever made the socket may have left, and somebody else have come in its place.
+
+    Linux tells who listens, whatever has become of the path; elsewhere the socket's file does.
+    """
+    if hasattr(socket, "SO_PEERCRED"):
+        _, user, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    else:
+        user = os.lstat(path).st_uid
+    if user != os.geteuid():
+        raise PermissionError(errno.EPERM, f"another user listens at {path!r}")
 
 
 def _family() -> socket.AddressFamily:

@@ -70,6 +70,17 @@ class DialRefused(Exception):
         self.reason = reason
 
 
+class _Wire(logging.LoggerAdapter[logging.Logger]):
+    """The protocol's logger. At DEBUG it writes every header and frame, claim codes and people's answers included, so
+    that has to be asked for by name: a level that is inherited is not enough."""
+
+    def isEnabledFor(self, level: int) -> bool:
+        return (level > logging.DEBUG or self.logger.level == logging.DEBUG) and super().isEnabledFor(level)
+
+
+_wire = _Wire(logger, {})
+
+
 class WebSocketChannel:
     """A `Channel` over one WebSocket connection; see `listen` and `dial`.
 
@@ -286,7 +297,7 @@ class Listener:
     async def _upgrade(self, duplex: Duplex) -> bool:
         """Answer one upgrade request; whether the connection was admitted."""
         duplex.send_at_once()
-        protocol = ServerProtocol(max_size=self._limit, logger=logger)
+        protocol = ServerProtocol(max_size=self._limit, logger=_wire)
         early = await _read_head(duplex, protocol)
         events = protocol.events_received()
         if not events:
@@ -429,7 +440,7 @@ async def dial(
 
 
 async def _negotiate(duplex: Duplex, uri: WebSocketURI, offered: list[Subprotocol], limit: int) -> WebSocketChannel:
-    protocol = ClientProtocol(uri, subprotocols=offered, max_size=limit, logger=logger)
+    protocol = ClientProtocol(uri, subprotocols=offered, max_size=limit, logger=_wire)
     request = protocol.connect()
     protocol.send_request(request)
     duplex.post(b"".join(protocol.data_to_send()))

@@ -79,7 +79,7 @@ def _choices(field: Mapping[str, Any]) -> list[Any]:
 def _told(content: Mapping[str, Any]) -> str:
     if list(content) == ["approve"]:
         return ""
-    return ": " + ", ".join(f"{name} = {value}" for name, value in content.items())
+    return plain(": " + ", ".join(f"{name} = {value}" for name, value in content.items()))
 
 
 class Typing:
@@ -116,7 +116,7 @@ class Typing:
 
     async def _field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
         """One field's value; `None` when the person does not want to say, `""` for an optional one left out."""
-        title = plain(str(field.get("title", name)))
+        title = field.get("title", name)
         choices = "/".join(map(str, _choices(field)))
         hint = (
             f"{choices}, with commas" if field.get("type") == "array" else choices or str(field.get("type", "string"))
@@ -131,10 +131,10 @@ class Typing:
             value = _read(said.strip(), field)
             if value is not None:
                 return value
-            print(f"  │  that does not fit; it is {hint}", flush=True)
+            print(f"  │  that does not fit; it is {plain(hint)}", flush=True)
 
     async def _line(self, prompt: str) -> str | None:
-        print(f"  └─ {prompt}", end="", flush=True)
+        print(f"  └─ {plain(prompt)}", end="", flush=True)
         try:
             said = await anext(self._lines)
         except StopAsyncIteration:

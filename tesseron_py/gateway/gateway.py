@@ -197,7 +197,7 @@ class Gateway(AppProvider):
         except DirectoryProblem as problem:
             raise InternalError(f"Apps on this machine cannot be found: {problem}") from problem
         for instance in self._discovery.instances.values():
-            if instance.minted is not None and secrets.compare_digest(instance.minted.code.upper(), code):
+            if instance.minted is not None and instance.minted.is_of(code):
                 self._guesses.right()
                 return await self._dial_with_code(instance, instance.minted, client)
         breadcrumb = self._breadcrumbs.find(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,10 @@ class Minted:
     session_id: str
     resume_token: str = field(repr=False)
     bound_agent: AgentInfo | None
+
+    def is_of(self, code: str) -> bool:
+        """Whether `code`, in upper case, is the claim's; compared in constant time, whatever the manifest says."""
+        return hmac.compare_digest(self.code.upper().encode(), code.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ Claims: TypeAlias = Literal["host", "gateway"]
 FIRST_PAUSE = 0.2
 """Seconds before a host tries its endpoint again after it failed; doubled each time, up to `LONGEST_PAUSE`."""
 LONGEST_PAUSE = 10.0
+RENEWAL = 2.0
+"""Seconds after which a manifest that could not be written is written again."""
 
 
 class Host(AbstractAsyncContextManager["Host"]):
@@ -84,6 +86,8 @@ class Host(AbstractAsyncContextManager["Host"]):
         self._entered = False
         self._closing = False
         self._pause = FIRST_PAUSE
+        self._unwritten = anyio.Event()
+        """Set while the manifest does not say what it should."""
         self.events: Events = Events()
         """What happens to the host: `Claimed`, `Resumed`, `Dropped`, `HandshakeFailed`; ends with it."""
         self.on_claim_code: Callable[[str], None] = lambda code: None
@@ -261,8 +265,12 @@ class Host(AbstractAsyncContextManager["Host"]):
 
     async def _keep_fresh(self) -> None:
         while True:
-            await anyio.sleep(REFRESH)
-            if self._claim is not None and self._gate is not None and not self._gate.spent:
+            with anyio.move_on_after(REFRESH):
+                await self._unwritten.wait()
+                await anyio.sleep(RENEWAL)
+            if self._unwritten.is_set():
+                self._tell_gateways()
+            elif self._claim is not None and self._gate is not None and not self._gate.spent:
                 self._claim = self._claim.refreshed()
                 self._tell_gateways()
             elif self._manifest is not None:
@@ -277,7 +285,13 @@ class Host(AbstractAsyncContextManager["Host"]):
         except OSError as error:
             if not self._listening.is_set():
                 raise
-            logger.warning("The manifest of %s cannot be written: %s", self._app.id, error)
+            if not self._unwritten.is_set():
+                logger.warning("The manifest of %s cannot be written: %s", self._app.id, error)
+            self._unwritten.set()
+        else:
+            if self._unwritten.is_set():
+                self._unwritten = anyio.Event()
+                logger.info("The manifest of %s is written again", self._app.id)
 
     # What its session reports
 

@@ -26,6 +26,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 _END = 256
 """Bytes kept of either end of a body that is too large."""
+_LONGEST_LENGTH = 18
+"""Digits that the length of a body may have."""
 _STREAM_HEADERS: Headers = [
     (b"content-type", MEDIA_TYPE.encode()),
     (b"cache-control", b"no-cache"),
@@ -191,7 +193,8 @@ async def read_body(receive: Receive, limit: int, declared: bytes | None) -> byt
         BodyTooLarge: It is above `limit` bytes, or says so.
         Disconnected: The client left.
     """
-    if declared is not None and declared.isdigit() and int(declared) > limit:
+    # Python reads no number of thousands of digits, and says so with an exception.
+    if declared is not None and declared.isdigit() and (len(declared) > _LONGEST_LENGTH or int(declared) > limit):
         raise BodyTooLarge
     parts: list[bytes] = []
     size = 0

@@ -946,6 +946,40 @@ async def test_nobody_at_a_path_is_an_os_error(tmp_path: Path) -> None:
         await dial(tmp_path / ("x" * 200))
 
 
+@pytest.mark.parametrize("told", ["by the system", "by the file"])
+async def test_a_socket_of_another_user_is_left_at_once(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if told == "by the file":
+        monkeypatch.delattr(socket, "SO_PEERCRED", raising=False)
+    async with guard(), listen() as listener:
+        await (await dial(listener.path)).aclose()
+        await (await listener.accept()).aclose()
+        mine = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+        with pytest.raises(PermissionError, match="another user listens"):
+            await dial(listener.path, code="AB3X-7K")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may be another user for a while")
+async def test_another_user_in_place_of_the_app_gets_no_code() -> None:
+    with tempfile.TemporaryDirectory(prefix="u-", dir="/tmp") as place, socket.socket(socket.AF_UNIX) as theirs:
+        os.chmod(place, 0o777)
+        path = f"{place}/app.sock"
+        os.seteuid(65534)
+        try:
+            theirs.bind(path)
+            theirs.listen()
+        finally:
+            os.seteuid(0)
+        os.chmod(path, 0o777)
+        os.chown(path, 0, 0)  # even if the file passes for ours
+        async with guard():
+            with pytest.raises(PermissionError, match="another user listens"):
+                await dial(path, code="AB3X-7K")
+        peer, _ = theirs.accept()
+        with peer:
+            assert peer.recv(1000) == b""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse where Linux has to be asked again")
 async def test_a_full_queue_is_waited_for(tmp_path: Path) -> None:
     path = str(tmp_path / "busy.sock")

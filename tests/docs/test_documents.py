@@ -38,8 +38,9 @@ KINDS = {"python", "console", "json", "toml", "text"}
 # What cannot be run here, and why.
 NOT_RUN = {
     r"claude mcp add .*": "needs Claude Code",
+    r"pip-audit": "asks the network",
     r"pip install .*": "would change the environment that the tests run in",
-    r"make (demo|test|bench)": "makes an environment; what they run has tests of its own",
+    r"make (demo|test|bench|fuzz)( .*)?": "makes an environment; what they run has tests of its own",
     r"ssh .*": "needs another machine",
     r"caddy .*": "needs a name and a certificate",
 }

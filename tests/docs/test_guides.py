@@ -10,6 +10,8 @@ import json
 import re
 import tomllib
 from dataclasses import fields
+from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import get_args
 
@@ -101,6 +103,24 @@ def test_every_dependency_is_explained() -> None:
     assert extras.keys() == project["optional-dependencies"].keys()
     for extra, packages in project["optional-dependencies"].items():
         assert extras[extra] == (", ".join(re.split(r"[>=\[]", each)[0] for each in packages) or "none today")
+
+
+def test_everything_that_a_dependency_brings_is_reviewed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = chain.from_iterable(project["optional-dependencies"].values())
+    waiting = [re.split(r"[>=\[]", each)[0] for each in (*project["dependencies"], *extras)]
+    brought: set[str] = set()
+    while waiting:
+        name = waiting.pop().lower().replace("_", "-")
+        if name in brought:
+            continue
+        brought.add(name)
+        for each in metadata.requires(name) or []:
+            needed, _, marker = each.partition(";")
+            if not marker:  # under a marker are extras, and what older Pythons or other systems need
+                waiting.append(re.split(r"[ <>=!~(\[]", needed)[0])
+    told = [row.cells[0] for row in rows_of(DOCS / "dependencies.md") if row.table == "what runs"]
+    assert set(", ".join(told).split(", ")) == brought
 
 
 def test_every_room_is_on_the_plan() -> None:

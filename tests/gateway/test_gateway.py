@@ -459,6 +459,15 @@ async def test_who_waits_is_told_with_its_age_and_forgotten_when_it_is_bound_or_
         assert (got, "No app on this machine" in message) == (-32009, True)
 
 
+async def test_a_manifest_with_a_code_that_can_be_none_keeps_nobody_from_claiming_another(tesseron_home: Path) -> None:
+    files = directory.private(directory.INSTANCES)
+    odd = {"code": "ÄB3X-7K", "sessionId": "s_1", "resumeToken": "rt_1"}
+    directory.write(files / "a.json", manifest(instanceId="a", helloHandledByHost=True, hostMintedClaim=odd))
+    async with a_shop().listen() as host, a_gateway() as gateway:
+        claimed = await output(gateway, FakeClient(gateway), CLAIM, code=str(host.claim_code))
+        assert claimed["app_id"] == "shop"
+
+
 # Discovery ----------------------------------------------------------------------------------------------------------
 
 

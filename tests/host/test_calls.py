@@ -182,7 +182,10 @@ async def test_what_cannot_be_encoded_is_an_error_of_that_call_alone() -> None:
     app.action("object").handler(object)
     app.action("deep").handler(lambda: deep)
     app.action("fine").handler(lambda: "ok")
+    app.action("huge").handler(lambda: {"n": 10**5000})
     async with serving(app) as gateway:
+        code, message, _ = error_of(await gateway.call("huge"))
+        assert (code, message) == (-32005, "The output cannot go on the wire: a number is too large for a float")
         code, message, _ = error_of(await gateway.call("object"))
         assert code == -32005
         assert "cannot go on the wire" in message

@@ -12,13 +12,14 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from tesseron_py import Context, Tesseron
+from tesseron_py import Context, Tesseron, directory
 from tesseron_py.bindings import unix
 from tesseron_py.bindings.channel import Closed
 from tesseron_py.bindings.websocket import DialRefused, dial
@@ -428,6 +429,34 @@ async def test_a_removed_manifest_comes_back(tesseron_home: Path, monkeypatch: p
         with anyio.fail_after(5):
             while not path.exists():  # noqa: ASYNC110  # a file tells nobody of its changes
                 await anyio.sleep(0.005)
+
+
+async def test_a_manifest_that_cannot_be_written_is_written_as_soon_as_it_can_be(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(host_module, "RENEWAL", 0.01)
+    write, tries, full = directory.write, 0, True
+
+    def write_if_there_is_room(path: Path, content: Any) -> None:
+        nonlocal tries
+        if full:
+            tries += 1
+            raise OSError(ENOSPC, "No space left on device")
+        write(path, content)
+
+    async with shop().listen() as host:
+        minted = manifest_in(tesseron_home)
+        monkeypatch.setattr(directory, "write", write_if_there_is_room)
+        async with gateway_at(host.url, host.claim_code) as gateway:
+            await claim(gateway, "s_9")
+        with anyio.fail_after(5):
+            while tries < 5:  # noqa: ASYNC110  # a disk tells nobody
+                await anyio.sleep(0.005)
+        assert manifest_in(tesseron_home) == minted
+        full = False
+        flipped = await manifest_when(tesseron_home, lambda m: "helloHandledByHost" not in m)
+        assert flipped["transport"] != minted["transport"]
+    assert caplog.text.count("cannot be written: [Errno 28]") == 1  # however often it was tried
 
 
 async def test_a_directory_that_cannot_be_used_says_what_to_do(tesseron_home: Path) -> None:
