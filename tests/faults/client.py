@@ -77,7 +77,7 @@ class Call:
         open: Legacy questions that the client has been asked, and that it has neither answered nor seen withdrawn.
         asked: Set at the first question.
         firsts: How many requests may each have begun a run.
-        hung_up: It has closed its connection, and hears nothing any more.
+        hung_up: Its connection is gone, or it has closed it: it hears nothing any more.
         took: Seconds from the first request to the end.
     """
 
@@ -108,7 +108,7 @@ class Call:
             else:
                 await self._legacy()
         except Lost:
-            self.end = self.end or "lost"
+            self.end, self.hung_up = self.end or "lost", True
             self.abandoned = self.abandoned or self.plan.era == "modern"
         finally:
             self.took = time.monotonic() - began

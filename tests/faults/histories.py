@@ -153,7 +153,7 @@ def _may_wait(call: Call) -> bool:
 
 
 def _look_at(site: Site, history: History, call: Call) -> None:
-    if call.open and call.end != "lost" and not call.hung_up:
+    if call.open and not call.hung_up:
         raise Violation(f"{call.plan.tag} ended ({call.end}), and its questions {call.open} are not withdrawn")
     run = site.ledger.runs.get(call.text.partition(":")[0])
     if call.end == "done" and (run is None or run.effects != 1):
