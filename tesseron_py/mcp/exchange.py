@@ -249,6 +249,9 @@ class Exchange:
                 view = invocation.view()
             if await self._attend(invocation, view):
                 return
+            if self._cancelled and self._shown:
+                view = invocation.view()  # it was cancelled while a question was being sent, which is to be withdrawn
+                continue
             if self._cancelled and view.outcome is None:
                 return  # it has other readers, and goes on for them
             if view.outcome is not None:
@@ -301,6 +304,8 @@ class Exchange:
                     params = {"requestId": id, "reason": "The question is no longer asked"}
                     await self._outlet.send(notification_text(CANCELLED, params))
         for question in questions:
+            if self._cancelled:
+                break
             if question.id in shown:
                 continue
             text = self._put(invocation, question)

@@ -77,6 +77,7 @@ class Call:
         open: Legacy questions that the client has been asked, and that it has neither answered nor seen withdrawn.
         asked: Set at the first question.
         firsts: How many requests may each have begun a run.
+        hung_up: Its connection is gone, or it has closed it: it hears nothing any more.
         took: Seconds from the first request to the end.
     """
 
@@ -88,6 +89,7 @@ class Call:
     text: str = ""
     abandoned: bool = False
     firsts: int = 0
+    hung_up: bool = False
     took: float = 0.0
     open: set[Any] = field(default_factory=set)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -106,7 +108,7 @@ class Call:
             else:
                 await self._legacy()
         except Lost:
-            self.end = self.end or "lost"
+            self.end, self.hung_up = self.end or "lost", True
             self.abandoned = self.abandoned or self.plan.era == "modern"
         finally:
             self.took = time.monotonic() - began
@@ -223,7 +225,7 @@ class Call:
                     self._extra.append(asyncio.create_task(self._until_withdrawn(pending)))
             return
         pending.close()
-        self.open.clear()
+        self.hung_up = True
         if isinstance(self.link, PipeLink):
             await self._tell(_cancelled(call), 1)
         pending.messages.put_nowait(Lost("hung up"))

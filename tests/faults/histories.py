@@ -94,6 +94,7 @@ async def play(site: Site, history: History) -> Counter[str]:
             await _ended(site, calls)
         for link in links:
             await link.end()
+            link.release()
         await look(site, history, calls, restarted=site.restarts > starts)
     except Lost as lost:
         raise Violation(f"a connection was lost that nobody cut: {lost}") from lost
@@ -152,7 +153,7 @@ def _may_wait(call: Call) -> bool:
 
 
 def _look_at(site: Site, history: History, call: Call) -> None:
-    if call.open and call.end != "lost":
+    if call.open and not call.hung_up:
         raise Violation(f"{call.plan.tag} ended ({call.end}), and its questions {call.open} are not withdrawn")
     run = site.ledger.runs.get(call.text.partition(":")[0])
     if call.end == "done" and (run is None or run.effects != 1):

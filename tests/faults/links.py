@@ -233,6 +233,11 @@ class HttpLink:
             raise Lost("no session")
         await self.tell({"method": "notifications/initialized"})
 
+    def release(self) -> None:
+        """Read nothing more of what nobody waits for."""
+        for task in list(self._tasks):
+            task.cancel()
+
     async def end(self) -> None:
         """Say goodbye."""
         if self.session is not None:
@@ -380,6 +385,9 @@ class PipeLink(Meter):
             pass
         await self.tell({"method": "notifications/initialized"})
         self._open = True
+
+    def release(self) -> None:
+        """Others use the same pipe."""
 
     async def end(self) -> None:
         """A pipe has no goodbye but its end."""
