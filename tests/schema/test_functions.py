@@ -96,6 +96,13 @@ Nested = te.TypeAliasType("Nested", "dict[str, Nested] | list[Nested] | int")
 Pairs = te.TypeAliasType("Pairs", list[tuple[T, int]], type_params=(T,))
 
 
+class Foreign:
+    """What another library reads in an annotation."""
+
+    def __repr__(self) -> str:
+        return "Foreign()"
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Slotted:
     a: int
@@ -253,7 +260,7 @@ TYPES: list[tuple[Any, dict[str, Any], list[tuple[Any, Any]], list[Any]]] = [
     (Annotated[int, "A"], {"type": "integer", "description": "A"}, [(1, 1)], []),
     (Annotated[Annotated[int, Field(ge=1)], Field(le=3)], {"type": "integer", "minimum": 1, "maximum": 3},
      [(3, 3)], [0, 4]),
-    (Annotated[int, object(), Field(ge=1)], {"type": "integer", "minimum": 1}, [(1, 1)], [0]),
+    (Annotated[int, Foreign(), Field(ge=1)], {"type": "integer", "minimum": 1}, [(1, 1)], [0]),
     (Annotated[int, pydantic.AfterValidator(lambda v: v * 2)], AN_INTEGER, [(3, 6)], ["x"]),
     (Annotated[int, pydantic.BeforeValidator(lambda v: v or 1)], AN_INTEGER, [(0, 1)], []),
     (Annotated[int, pydantic.PlainValidator(lambda v: v)], {}, [("a", "a")], []),
