@@ -98,7 +98,7 @@ def kind(value: Any) -> str:
 
 
 def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Path], bool]) -> list[Issue]:
-    """pydantic's errors as issues.
+    """pydantic's errors as issues, those of all alternatives of a union; `alternatives` chooses among them.
 
     Args:
         error: What strict validation of `raw`'s JSON text raised.
@@ -108,7 +108,7 @@ def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Pa
     """
     issues: list[Issue] = []
     for found in error.errors(include_url=False):
-        missing, unknown = found["type"] in _MISSING, found["type"] in _UNKNOWN
+        missing, unknown = found["type"] in MISSING, found["type"] in UNKNOWN
         path = _path(found["loc"], raw, named=missing or unknown)
         if unknown:
             issue = Issue(f"unknown {noun} {shortened(path[-1])}", path, str(path[-1]))
@@ -121,8 +121,8 @@ def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Pa
     return issues
 
 
-_MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
-_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
+UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
 
 
 def _path(location: tuple[int | str, ...], raw: Any, *, named: bool) -> Path:
@@ -130,7 +130,7 @@ def _path(location: tuple[int | str, ...], raw: Any, *, named: bool) -> Path:
     path: Path = []
     here = raw
     for index, step in enumerate(location):
-        if _holds(here, step):
+        if holds(here, step):
             here = here[step]
         elif not (named and index == len(location) - 1):
             continue
@@ -138,7 +138,8 @@ def _path(location: tuple[int | str, ...], raw: Any, *, named: bool) -> Path:
     return path
 
 
-def _holds(value: Any, step: int | str) -> bool:
+def holds(value: Any, step: int | str) -> bool:
+    """Whether there is something in a value at a step."""
     if isinstance(value, list):
         return isinstance(step, int) and 0 <= step < len(value)
     return isinstance(value, Mapping) and step in value
@@ -148,6 +149,7 @@ _A_DATE = "a date such as 2026-01-31"
 _A_DATETIME = "a date and time such as 2026-01-31T12:00:00Z"
 _A_TIME = "a time such as 12:30:00"
 _A_DURATION = "a duration such as PT1H30M"
+_A_COMPLEX = "a complex number as a string, such as 1+2j,"
 _AN_OBJECT = "an object"
 _A_LIST = "a list"
 _INTEGER = "a whole number"
@@ -192,6 +194,8 @@ _EXPECTED: Mapping[str, str] = {
     "timezone_aware": "a time with an offset, such as 2026-01-31T12:00:00Z,",
     "uuid_type": "a UUID",
     "uuid_parsing": "a UUID",
+    "complex_type": _A_COMPLEX,
+    "complex_str_parsing": _A_COMPLEX,
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
     "string_pattern_mismatch": "a string that matches {pattern}",
@@ -207,13 +211,33 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 
-def _message(type: str, text: str, context: Mapping[str, Any], given: Any, show: bool) -> str:
+def worded(type: str, text: str, context: Mapping[str, Any], given: Any, show: bool) -> tuple[str | None, str]:
+    """What is expected, and what came instead; of a fault that is no expectation, `None` and its text.
+
+    Args:
+        type: pydantic's type of the error.
+        text: Its message.
+        context: What goes with it.
+        given: The value.
+        show: Whether it may be shown.
+    """
     expected = _EXPECTED.get(type)
     if expected is None:
         # A ValueError of the author's own, or one of the many rare faults, in pydantic's words.
-        return text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    verb = "are" if expected.endswith("characters") else "is"
-    expected = f"{expected.format_map(context)} {verb} expected"
-    if show and not isinstance(given, (dict, list)):
-        return f"{expected}, got {shortened(given)}"
-    return f"{expected}, got {kind(given)}" if show or type.endswith("_type") else expected
+        return None, text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return expected.format_map(context), got(given, show) if show or type.endswith("_type") else ""
+
+
+def got(given: Any, show: bool) -> str:
+    """The end of a message that says what came: the value, or only its kind."""
+    return f", got {shortened(given) if show and not isinstance(given, (dict, list)) else kind(given)}"
+
+
+def expectation(expected: str) -> str:
+    """`a string is expected`, `at least 2 characters are expected`."""
+    return f"{expected} {'are' if expected.endswith('characters') else 'is'} expected"
+
+
+def _message(type: str, text: str, context: Mapping[str, Any], given: Any, show: bool) -> str:
+    expected, rest = worded(type, text, context, given, show)
+    return rest if expected is None else expectation(expected) + rest

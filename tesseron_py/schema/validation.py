@@ -7,7 +7,7 @@ enums, sets) is parsed and nothing else is converted. `corrections` prepares wha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from ..jsontext import decode, encode
+from .alternatives import nearest_issues
 from .binary import validator_for
 from .corrections import Corrections
 from .issues import Issue, Mismatch, Path, issues_of, shortened
@@ -78,12 +79,12 @@ class JsonValidator:
         try:
             value = self._validate(text, strict=True, extra=self._extra)
         except ValidationError as error:
-            found = self._issues(error, raw)
             if not self._is_open:
-                raise Mismatch([*(issues or ()), *found]) from error
+                raise Mismatch([*(issues or ()), *self._issues(error, raw)]) from error
             # pydantic's switch refuses unknown fields of models that allow them, too. Those go through; with unions
             # one refusal brings others along, so what else is wrong shows only without the switch.
-            issues = [*(issues or ()), *(issue for issue in found if self._is_unknown(issue))]
+            found = issues_of(error, raw, noun=self._noun, show=self._may_show)
+            issues = [*(issues or ()), *self._suggested(filter(self._is_unknown, found), raw)]
             try:
                 value = self._validate(text, strict=True)
             except ValidationError as again:
@@ -93,13 +94,35 @@ class JsonValidator:
         return value
 
     def _issues(self, error: ValidationError, raw: Any) -> list[Issue]:
-        issues = issues_of(error, raw, noun=self._noun, show=self._may_show)
+        found = nearest_issues(error, raw, noun=self._noun, show=self._may_show, choices=self._choices)
+        return self._suggested(found, raw)
+
+    def _suggested(self, issues: Iterable[Issue], raw: Any) -> list[Issue]:
+        """With what an unknown field may have been meant for."""
         return [
             issue
             if issue.unknown is None
-            else replace(issue, message=issue.message + _suggestion(issue.unknown, self._around(issue)))
+            else replace(issue, message=issue.message + _suggestion(issue.unknown, self._meant(issue.path[:-1], raw)))
             for issue in issues
         ]
+
+    def _meant(self, path: Path, raw: Any) -> list[Mapping[str, Any]]:
+        """The places of an object, only those whose tags it has if there are any."""
+        here = raw
+        for step in path:
+            here = here[step]
+        places = self._places(path)
+        return [place for place in places if _has_tags_of(here, place)] or places
+
+    def _choices(self, path: Path) -> list[Any]:
+        """The values that are published for a place, where only those are taken."""
+        places = self._places(path)
+        if any("enum" not in place for place in places):
+            return []
+        found: list[Any] = []
+        for place in places:
+            found += [choice for choice in place["enum"] if choice not in found]
+        return found
 
     def _beyond_floats(self, value: Any, path: Path) -> list[Issue]:
         """The integers that a float takes as infinity, where no integer is expected."""
@@ -164,6 +187,14 @@ def _below(schema: Mapping[str, Any], step: str | int) -> object:
     return prefix[step] if step < len(prefix) else schema.get("items")
 
 
+def _has_tags_of(value: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+    return all(
+        value[name] in each["enum"]
+        for name, each in schema.get("properties", {}).items()
+        if name in value and "enum" in each
+    )
+
+
 def _is_open(schema: Mapping[str, Any]) -> bool:
     return "properties" in schema and schema.get("additionalProperties", False) is not False
 
@@ -177,6 +208,8 @@ def _holds_open(schema: object) -> bool:
 
 def _suggestion(name: str, places: list[Mapping[str, Any]]) -> str:
     known = list(dict.fromkeys(each for place in places for each in place.get("properties", ())))
+    if name in known:  # by another alternative
+        return ""
     close = get_close_matches(name, known, n=1, cutoff=0.7)
     if close:
         return f"; did you mean {shortened(close[0])}?"

@@ -140,20 +140,14 @@ def test_field_90_every_issue_is_listed_with_its_place() -> None:
 
 def test_paths_hold_no_names_of_union_members_or_validators() -> None:
     assert issues(int | list[Choosy], [{"n": "x"}]) == [
-        ("a whole number is expected, got a list", []),
         ('a whole number is expected, got "x"', [0, "n"]),
     ]
     assert issues(list[Pet], [{"kind": "cat", "lives": 9, "x": 1}, {"kind": "dog"}]) == [
-        ('unknown argument "x"; known are "kind", "lives", "name"', [0, "x"]),
+        ('unknown argument "x"; known are "kind", "lives"', [0, "x"]),
         ("required, but missing", [1, "name"]),
     ]
-    (wrong_tag,) = issues(Pet, {"kind": "cow"})
-    assert "'cat', 'dog'" in wrong_tag[0]
-    assert issues(int | Literal["a"] | float, "b") == [
-        ('a whole number is expected, got "b"', []),
-        ("'a' is expected, got \"b\"", []),
-        ('a number is expected, got "b"', []),
-    ]
+    assert issues(Pet, {"kind": "cow"}) == [("'cat' or 'dog' is expected, got \"cow\"", ["kind"])]
+    assert issues(int | Literal["a"] | float, "b") == [("'a' or a number is expected, got \"b\"", [])]
 
 
 def test_the_key_of_a_dict_has_its_place() -> None:
