@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, get_origin
 
-from pydantic import TypeAdapter
+from pydantic import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, TypeAdapter
 from typing_extensions import TypedDict
 
 from ..errors import InvalidAnswer, InvalidSchema
 from ..jsontext import decode, encode
 from .again import Asked, asked_again, with_defaults
 from .caching import cached_by_type
+from .constraints import UnusableConstraint, unusable_pattern
 from .flat import FlatSchema
 from .generate import named, reason, schemas_of
 from .handler import is_function
@@ -156,17 +157,38 @@ def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
         )
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
-        raise InvalidSchema(f"{named(schema_type)} has no JSON Schema: {reason(error)}") from error
+        raise InvalidSchema(_no_form(schema_type, error)) from error
     if not isinstance(inlined.get("properties"), dict):
         raise InvalidSchema(
             f"{named(schema_type)} has no fields of its own to ask for; use a model, a dataclass or a TypedDict"
         )
-    root = group_of(document, inlined, single=single)
+    root = group_of(document, inlined, single=single, name=named(schema_type))
     key = name if single else None
     plain = _laid_out(Layout(root, lists=False), validator, key)
     if all(each.several is None for each in root.fields()):
         return plain, plain
     return plain, _laid_out(Layout(root, lists=True), validator, key)
+
+
+def _no_form(declared: Any, error: Exception) -> str:
+    """Why there is no form of a type, and what to give instead."""
+    if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
+        return f"{named(declared)} cannot be asked for: {reason(error)}"
+    if isinstance(declared, str):
+        return f"{declared!r} is a text, no type to ask for; a text is asked for with str"
+    if not isinstance(declared, type) and get_origin(declared) is None and type(declared).__module__ not in _OF_TYPES:
+        kind = type(declared).__qualname__
+        return f"an object of {kind} is no type to ask for; give the class, {kind}"
+    if isinstance(error, PydanticSchemaGenerationError) and isinstance(declared, type):
+        return f"{declared.__qualname__} is a class whose fields are not known; {_MEND}"
+    if isinstance(error, (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema)):
+        why = reason(error).partition(". Set `arbitrary_types_allowed")[0]
+        return f"{named(declared)} holds what cannot be asked for; {_MEND} of JSON types ({why})"
+    return f"{named(declared)} has no JSON Schema: {reason(error)}"
+
+
+_OF_TYPES: Final = frozenset({"types", "typing", "typing_extensions"})  # whose objects are types
+_MEND: Final = "use a model, a dataclass or a TypedDict"
 
 
 def _laid_out(layout: Layout, validator: JsonValidator, single: str | None) -> AnswerForm:

@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema, to_jsonable_python
 
 from .binary import MARK, document_schema, write_base64
+from .constraints import check_constraints, unusable_pattern
 from .docstring import documented
 from .form_schema import FormFields
 from .inline import inline_schema
@@ -54,6 +55,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         purpose: What the schemas are for. An input's objects are closed (`additionalProperties: false`).
 
     Raises:
+        UnusableConstraint: A constraint in it can never hold.
         PydanticUserError, PydanticInvalidForJsonSchema: There is no such schema. Hooks of the author's types are run,
             so anything else may be raised as well.
 
@@ -63,6 +65,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         # {"type": "array", "items": {"type": "integer"}}
         ```
     """
+    check_constraints(adapter.core_schema)
     document = documented(_document(adapter, purpose))
     published = inline_schema(
         document, keep_null=purpose == "output", closed=purpose == "input", mended=purpose != "form"
@@ -326,4 +329,5 @@ def named(declared: Any) -> str:
 
 def reason(error: Exception) -> str:
     """Why a type has no schema, in one line."""
+    error = unusable_pattern(error) or error
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -51,18 +51,27 @@ class Group:
                 yield from member.groups()
 
 
-def group_of(document: Mapping[str, Any], inlined: Mapping[str, Any], *, single: bool) -> Group:
+def group_of(document: Mapping[str, Any], inlined: Mapping[str, Any], *, single: bool, name: str) -> Group:
     """The fields of an object schema.
 
     Args:
         document: The schema, with its references.
         inlined: The same inline.
         single: It is the wrapping of one value, which is titled by its type.
+        name: The type's, for messages.
 
     Raises:
-        InvalidSchema: A field cannot be asked for.
+        InvalidSchema: Fields cannot be asked for; all of them are named.
     """
-    return _Walk(document, single).group(document, inlined, _Place((), "", "", True, True, frozenset(), None))
+    walk = _Walk(document, single)
+    group = walk.group(document, inlined, _Place((), "", "", True, True, frozenset(), None))
+    if walk.faults:
+        raise InvalidSchema(
+            walk.faults[0]
+            if len(walk.faults) == 1
+            else "\n".join([f"{name} cannot be asked for:", *(f"  - {each}" for each in walk.faults)])
+        )
+    return group
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ class _Walk:
     def __init__(self, document: Mapping[str, Any], single: bool) -> None:
         self._references = References(document)
         self._single = single
+        self.faults: list[str] = []
 
     def group(self, raw: Mapping[str, Any], inlined: Mapping[str, Any], place: _Place) -> Group:
         raw, open = self._object(raw, place)
@@ -112,7 +122,10 @@ class _Walk:
                 open,
                 default if isinstance(default, Mapping) else None,
             )
-            members[name] = self._member(below, each, inner)
+            try:
+                members[name] = self._member(below, each, inner)
+            except InvalidSchema as error:
+                self.faults.append(error.message)
         return Group(place.path, place.title, place.required, members)
 
     def _member(self, raw: Mapping[str, Any], inlined: Mapping[str, Any], place: _Place) -> Field | Group:

@@ -17,11 +17,13 @@ from typing_extensions import TypedDict
 from ..errors import InvalidInput, RegistrationError
 from ..jsontext import decode, encode
 from ..unset import UNSET
+from .alternatives import nearest_issues
+from .constraints import UnusableConstraint, unusable_pattern
 from .docstring import Documentation, documentation_of
 from .generate import named, output_schema, reason, schemas_of
 from .handler import Handler, is_function, read, return_annotation
 from .inline import inline_schema
-from .issues import Issue, Mismatch, issues_of, kind
+from .issues import Issue, Mismatch, kind
 from .names import read_fields, wire_names
 from .parameters import annotated, bare, input_annotation, optional, replaced
 from .validation import JsonValidator
@@ -182,6 +184,9 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
         schema, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
+        if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
+            faults.add(f"the input type {named(declared)} cannot be held to: {_why(error)}")
+            faults.refuse(error)
         faults.add(
             f"the input type {named(declared)} has no JSON Schema ({_why(error)}); use a model, a"
             " dataclass or a TypedDict of JSON types"
@@ -225,7 +230,7 @@ def _by_json_schema(
         try:
             return validate(raw)
         except ValidationError as error:
-            raise Mismatch(issues_of(error, raw, noun="argument", show=lambda path: True)) from error
+            raise Mismatch(nearest_issues(error, raw, noun="argument", show=lambda path: True)) from error
         except ValueError as error:
             raise Mismatch([Issue(str(error) or "the arguments do not fit", [])]) from error
 
@@ -289,6 +294,9 @@ def _check_types(handler: Handler, annotations: Mapping[str, Any]) -> None:
             name, type, why = parameter.name, named(parameter.annotation), _why(error)
             if isinstance(error, ImportError):
                 handler.faults.add(f"the parameter {name!r}, {type}, needs a package: {why}", at=name)
+                continue
+            if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
+                handler.faults.add(f"the parameter {name!r}: {why}", at=name)
                 continue
             handler.faults.add(
                 f"the parameter {name!r} has a type JSON has no values for, {type}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
@@ -122,6 +124,16 @@ class WrongTitles(BaseModel):
     ]
 
 
+class Plain:
+    pass
+
+
+@dataclass
+class Pair:
+    a: int
+    b: int
+
+
 class Unfinished(BaseModel):
     other: Nowhere  # type: ignore[name-defined]  # noqa: F821  # that it is unknown is the case
 
@@ -163,12 +175,27 @@ class Unfinished(BaseModel):
         (Tags | Mixed, f"value: it is {UNION}"),
         (None, "value: it is nothing but null; leave it out"),
         (dict[str, int], "dict[str, int] has no fields of its own to ask for; use a model, a dataclass or a TypedDict"),
-        (Callable[[], None], "collections.abc.Callable[[], None] has no JSON Schema: Cannot generate a JsonSchema for"),
+        (
+            Callable[[], None],
+            "collections.abc.Callable[[], None] holds what cannot be asked for; use a model, a dataclass or a TypedDict"
+            " of JSON types (Cannot generate a JsonSchema for",
+        ),
+        (Plain, "Plain is a class whose fields are not known; use a model, a dataclass or a TypedDict"),
+        (Plain(), "an object of Plain is no type to ask for; give the class, Plain"),
+        (Three(x=1), "an object of Three is no type to ask for; give the class, Three"),
+        (Pair(1, 2), "an object of Pair is no type to ask for; give the class, Pair"),
+        (3, "an object of int is no type to ask for; give the class, int"),
+        (
+            Plain | None,
+            "Plain | None holds what cannot be asked for; use a model, a dataclass or a TypedDict of JSON types (Unable"
+            " to generate pydantic-core schema for <class 'tests.schema.test_bad_schemas.Plain'>)",
+        ),
+        (Annotated[str, Field(pattern="(")], "cannot be asked for: the pattern '(' is no regular expression: unclosed"),
+        (Annotated[str, Field(ge=3)], "cannot be asked for: the constraint ge=3 is for numbers, and cannot be applied"),
         (["ann", "bob"], "['ann', 'bob'] is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema"),
         ({"type": "object"}, "is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema goes into"),
-        (object(), "has no JSON Schema: "),
         (Unfinished, "Unfinished has no JSON Schema: "),
-        ("Nowhere", "'Nowhere' has no JSON Schema: "),
+        ("Nowhere", "'Nowhere' is a text, no type to ask for; a text is asked for with str"),
     ],
 )
 def test_field_7_8_a_type_that_is_no_form_is_refused_by_its_field(type: Any, message: str) -> None:
@@ -177,6 +204,25 @@ def test_field_7_8_a_type_that_is_no_form_is_refused_by_its_field(type: Any, mes
     assert message in refused.value.message
     assert refused.value.code == ErrorCode.INVALID_PARAMS
     assert "errors.pydantic.dev" not in refused.value.message
+    assert "arbitrary_types_allowed" not in refused.value.message
+
+
+def test_all_fields_that_cannot_be_asked_for_are_named_at_once() -> None:
+    class Wrong(BaseModel):
+        tags: list[str]
+        number_or_text: int | str
+        fine: date
+        inner: Mapped
+        further: Two
+
+    with pytest.raises(InvalidSchema) as refused:
+        form_for(Wrong)
+    assert refused.value.message.splitlines() == [
+        f"{Wrong.__qualname__} cannot be asked for:",
+        f"  - tags: it is {FREE}",
+        f"  - number_or_text: it is {UNION}",
+        "  - inner.prices: it is a dict; use a model, a dataclass or a TypedDict, whose fields are known",
+    ]
 
 
 ASKABLE = "string, number, integer, boolean; ask for each value in a property of its own"
