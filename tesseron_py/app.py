@@ -55,7 +55,8 @@ class Tesseron:
         limits: Every number that can be configured.
 
     Raises:
-        ValueError: The id is not one.
+        ValueError: The id is not one, or `threads` is no number of threads.
+        TypeError: `lifespan` is no function.
 
     Example:
         ```python
@@ -85,6 +86,7 @@ class Tesseron:
         _check_id(id)
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise ValueError(f"threads is a number of threads, 1 or more; not {threads!r}")
+        _check_lifespan(lifespan)
         self.id: str = id
         """The app's id, which its tool names begin with."""
         self.name: str = name if name is not None else id
@@ -196,6 +198,8 @@ class Tesseron:
             KeyError: There is none of that name.
         """
         with self._lock:
+            if name not in self._actions:
+                raise KeyError(_none_of("action", name, self._actions))
             del self._actions[name]
         self._changed("actions")
 
@@ -206,6 +210,8 @@ class Tesseron:
             KeyError: There is none of that name.
         """
         with self._lock:
+            if name not in self._resources:
+                raise KeyError(_none_of("resource", name, self._resources))
             del self._resources[name]
         self._changed("resources")
 
@@ -339,6 +345,9 @@ class Tesseron:
                 thread it likes. For a GUI, something like `lambda fn: root.after(0, fn)`.
             options: As for `listen`.
 
+        Raises:
+            TypeError: `dispatch` is no function.
+
         Example:
             ```python
             with app.start() as host:
@@ -422,6 +431,27 @@ def _check_id(id: str) -> None:
         raise ValueError(f"the id {id!r} is reserved; take another")
     if "__" in id or id.endswith("_"):
         raise ValueError(f"the id {id!r} has __ in it or ends in _, where gateways split tool names; take another")
+
+
+def _check_lifespan(lifespan: object) -> None:
+    if lifespan is None:
+        return
+    if hasattr(lifespan, "__aenter__"):  # it can be called, too: as a decorator
+        raise TypeError("lifespan is the function itself, which the app calls when it runs; leave out the (…) after it")
+    if not callable(lifespan):
+        raise TypeError(
+            f"lifespan is a function of the app that gives an async context manager, not {lifespan!r};"
+            " put @asynccontextmanager above an `async def` that yields once"
+        )
+
+
+def _none_of(what: str, name: object, declared: Mapping[str, object]) -> str:
+    import difflib  # only where something is wrong
+
+    close = difflib.get_close_matches(str(name), declared, n=1)
+    if close:
+        return f"there is no {what} {name!r}; did you mean {close[0]!r}?"
+    return f"there is no {what} {name!r}; there are {', '.join(declared) or 'none'}"
 
 
 def _place_of(item: AnyAction | Resource) -> str:

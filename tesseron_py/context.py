@@ -412,6 +412,7 @@ class Context(_Facts):
 
         Raises:
             ValueError: `percent` is not a number, or `data` cannot be encoded.
+            TypeError: `message` is no string.
         """
         params: dict[str, Any] = {"invocationId": self.invocation_id}
         if percent is not None:
@@ -421,6 +422,8 @@ class Context(_Facts):
             highest = self._highest
             params["percent"] = int(highest) if highest == int(highest) else highest
         if message is not None:
+            if not isinstance(message, str):
+                raise TypeError(_no_message(percent, message))
             params["message"] = message
         if data is not None:
             params["data"] = with_base64(data)
@@ -565,6 +568,14 @@ class SyncContext(_Facts):
     def log(self, message: str, *, level: Level = "info", **meta: Any) -> None:
         """Send a log entry to the agent's client; see `Context.log`."""
         self._bridge.call(lambda: self._context.log(message, level=level, **meta))
+
+
+def _no_message(percent: float | None, message: object) -> str:
+    said = f"a progress message is a string, not {type(message).__name__}"
+    if percent is not None and isinstance(message, (int, float)) and message > 0:
+        share = 100 * percent / message
+        said += f"; how far it is goes in percent alone: progress({share:g}) for {percent:g} of {message:g}"
+    return said
 
 
 def _check_question(question: object) -> None:

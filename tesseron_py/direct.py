@@ -25,6 +25,7 @@ from .mcp.stdio import serve
 if TYPE_CHECKING:
     from .app import Tesseron
     from .gateway.apps import ConfirmForm
+    from .workers import Workers
 
 logger = logging.getLogger("tesseron_py.direct")
 
@@ -36,6 +37,7 @@ class DirectServer(AppProvider):
         app: What is served, or a function that gives it; the function is called when the first request needs the app.
         limits: The numbers; by default the app's.
         confirm_form: How a confirm is put to the person; see `ConnectedApp`.
+        workers: The threads of its `def` handlers; by default the app's.
 
     Example:
         ```python
@@ -50,8 +52,10 @@ class DirectServer(AppProvider):
         *,
         limits: Limits | None = None,
         confirm_form: ConfirmForm = "approve",
+        workers: Workers | None = None,
     ) -> None:
         self._app = app
+        self._workers = workers
         self._given = limits
         self._readiness: anyio.Event | None = None
         self._problem: BaseException | None = None
@@ -102,6 +106,7 @@ class DirectServer(AppProvider):
                 self.home,
                 state=state,
                 check=self._lifespan.check,
+                workers=self._workers,
                 limits=self._limits,
                 on_welcome=welcomed.set,
             )
@@ -194,13 +199,17 @@ def endpoint_limits(limits: Limits) -> EndpointLimits:
 
 
 @asynccontextmanager
-async def memory_endpoint(app: Tesseron) -> AsyncIterator[MemoryChannel]:
+async def memory_endpoint(app: Tesseron, *, workers: Workers | None = None) -> AsyncIterator[MemoryChannel]:
     """An app as an MCP server at the other end of a memory pipe: what comes is the client's end.
+
+    Args:
+        app: The app.
+        workers: The threads of its `def` handlers; by default the app's.
 
     Raises:
         Exception: What the app's lifespan raised.
     """
-    server = DirectServer(app)
+    server = DirectServer(app, workers=workers)
     here, there = pair(limit=app.limits.line)
     try:
         await server.ready()

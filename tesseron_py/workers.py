@@ -325,11 +325,16 @@ class Workers:
 
     Raises:
         ValueError: `size` is below 1.
+        TypeError: `dispatch` is no function.
     """
 
     def __init__(self, size: int, *, dispatch: Callable[[Callable[[], None]], object] | None = None) -> None:
         if size < 1:
             raise ValueError(f"threads is at least 1, not {size}")
+        if dispatch is not None and not callable(dispatch):
+            raise TypeError(
+                f"dispatch is a function that has what it is given called, such as queue.put; not {dispatch!r}"
+            )
         self.size = size
         self._dispatch = dispatch
         self._lock = threading.Lock()
@@ -414,11 +419,17 @@ class Workers:
         for reply in stranded:
             reply.job.call_loop(reply.resume)
         self.rescue()
+        if self._dispatch is None:
+            where, held = "its thread", "threads are held by such"
+        else:
+            where, held = "the thread that it was dispatched to", "handlers that may run at once are such"
         logger.warning(
-            "%s goes on in its thread although its call was given up; %d of %d threads are held by such",
+            "%s goes on in %s although its call was given up; %d of %d %s",
             job.name,
+            where,
             self._abandoned,
             self.size,
+            held,
         )
 
     def park(self, job: _Job[Any]) -> None:

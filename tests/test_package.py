@@ -113,7 +113,7 @@ ALLOWED: dict[str, set[str]] = {
         "running", "schema.handler", "schema.naming",
     },
     "direct": {
-        "_version", "app", "bindings", "gateway", "host", "lifespan", "limits", "mcp",
+        "_version", "app", "bindings", "gateway", "host", "lifespan", "limits", "mcp", "workers",
     },
     "testing": {"*"},
     "cli": {"*"},

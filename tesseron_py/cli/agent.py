@@ -34,6 +34,7 @@ The script comes from stdin, one directive a line, and each is run as it comes:
   @todos__add {"text": "x"}  calls a tool; without JSON: no arguments
   read tesseron://todos/all  reads a resource
   list                       what there is to call and to read
+  schema todos__add          how a tool is called: its name, description and schemas
 
 Results go to stdout, one JSON value a line; errors to stderr. With --elicit the server may ask
 questions: each takes the next queued answer, and without one it is cancelled.

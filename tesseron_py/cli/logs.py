@@ -10,7 +10,10 @@ from .failure import Failure
 
 
 class _OneLine(logging.Formatter):
-    """A record as one line; a traceback only with TESSERON_DEBUG."""
+    """A record as one line; a traceback only with TESSERON_DEBUG.
+
+    Why a command cannot go on may take more lines, which are indented.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{record.levelname.lower()}: {record.getMessage()}"
@@ -18,7 +21,8 @@ class _OneLine(logging.Formatter):
             return plain(line)
         error = record.exc_info[1]
         if isinstance(error, Failure):
-            return plain(f"{line}: {error.message}")
+            first, *rest = f"{line}: {error.message}".split("\n")
+            return "\n".join([plain(first), *(f"  {plain(each.strip())}" for each in rest)])
         from .origin import described
 
         line = f"{line}: {described(error)}"

@@ -27,7 +27,10 @@ def origin(error: BaseException) -> str | None:
 
 
 def described(error: BaseException) -> str:
-    """The error, and where in the user's own code it came from."""
+    """The error, and where in the user's own code it came from; that stands in the first of its lines."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     where = origin(error)
-    return f"{said} ({where})" if where else said
+    if not where or where.replace(", line ", ":") in said:
+        return said
+    first, *rest = said.split("\n")
+    return "\n".join([f"{first} ({where})", *rest])

@@ -56,7 +56,7 @@ class Scripted:
 
 def _first(field: Mapping[str, Any]) -> Any:
     """The first value that fits a field of a form."""
-    choices = _choices(field)
+    choices = choices_of(field)
     match field.get("type"):
         case "array":
             return field.get("default", choices[: field.get("minItems", 1)])
@@ -69,7 +69,7 @@ def _first(field: Mapping[str, Any]) -> Any:
     return field.get("default", "x" * field.get("minLength", 1))
 
 
-def _choices(field: Mapping[str, Any]) -> list[Any]:
+def choices_of(field: Mapping[str, Any]) -> list[Any]:
     """The choices of a field, one or several of which are chosen; none where it is free."""
     field = field.get("items", field)
     titled = field.get("oneOf") or field.get("anyOf") or []
@@ -117,7 +117,7 @@ class Typing:
     async def _field(self, name: str, field: Mapping[str, Any], *, required: bool) -> Any:
         """One field's value; `None` when the person does not want to say, `""` for an optional one left out."""
         title = field.get("title", name)
-        choices = "/".join(map(str, _choices(field)))
+        choices = "/".join(map(str, choices_of(field)))
         hint = (
             f"{choices}, with commas" if field.get("type") == "array" else choices or str(field.get("type", "string"))
         )
@@ -145,7 +145,7 @@ class Typing:
 
 def _read(said: str, field: Mapping[str, Any]) -> Any:
     """What was typed as a value of the field; `None` when it does not fit."""
-    choices = _choices(field)
+    choices = choices_of(field)
     match field.get("type"):
         case "array":
             several = [each.strip() for each in said.split(",")]

@@ -20,7 +20,7 @@ CLAIM_TOOL = "tesseron__claim_session"
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s)", re.ASCII)
 _KNOWN = (
     "wait 500ms, claim CODE, elicit-accept {json}, elicit-decline, elicit-cancel, @tool {json}, read URI, list,"
-    " # comment"
+    " schema TOOL, # comment"
 )
 
 
@@ -58,7 +58,14 @@ class List:
     """`list`: what there is to call and to read."""
 
 
-Directive: TypeAlias = Wait | Queue | Call | Read | List
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """`schema TOOL`: how a tool is called."""
+
+    tool: str
+
+
+Directive: TypeAlias = Wait | Queue | Call | Read | List | Schema
 
 
 def duration(text: str) -> float:
@@ -109,6 +116,8 @@ def _directive(word: str, rest: str) -> Directive:
             return Read(_given(rest, word, "the URI of a resource"))
         case "list":
             return _alone(List(), rest, word)
+        case "schema":
+            return Schema(_given(rest, word, "the name of a tool; list shows them").removeprefix("@"))
         case "elicit-accept":
             return Queue(Accept(_object(_given(rest, word, "a JSON object, like {}"), word)))
         case "elicit-decline":

@@ -7,10 +7,13 @@ ours does); else the list of content blocks. A resource's contents likewise. Eve
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import sys
 import unicodedata
 from collections import deque
-from typing import Any, TextIO, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final, TextIO, TypeAlias
 
 import anyio
 
@@ -19,6 +22,7 @@ from ..jsontext import encode
 from ..mcp.client import (
     ClientError,
     EraChoice,
+    Log,
     McpClient,
     McpError,
     MissingCapability,
@@ -32,7 +36,8 @@ from ..mcp.messages import INVALID_PARAMS
 from ..plain import plain, plain_json
 from .failure import Failure
 from .lines import Lines
-from .script import CLAIM_TOOL, Call, Directive, List, Queue, Read, Wait, parse
+from .person import choices_of
+from .script import CLAIM_TOOL, Call, Directive, List, Queue, Read, Schema, Wait, parse
 
 _Queued: TypeAlias = Accept | Decline | Cancel
 
@@ -59,10 +64,14 @@ async def play(
             answer=answers.answer if elicit else None,
             url=elicit,
             on_progress=_show_progress,
+            on_log=_show_log,
             name="tesseron-py agent",
             timeout=timeout,
             era=era,
         ) as client:
+            if "logging" in client.server.capabilities:
+                with contextlib.suppress(McpError):  # a server that will not is used without
+                    await client.set_log_level("debug")
             return await _Player(client, answers if elicit else None, results).run()
     except ClientError as error:
         return Failure(str(error))
@@ -109,10 +118,35 @@ def _form(question: Question) -> str:
         return ""
     required = question.schema.get("required", ())
     return ", ".join(
-        f"{name} ({'/'.join(map(str, field['enum'])) if 'enum' in field else field.get('type', '?')}"
-        f"{'' if name in required else ', optional'})"
+        f"{name} ({_hint(field)}{'' if name in required else ', optional'})"
         for name, field in question.schema.get("properties", {}).items()
     )
+
+
+_FORMATS: Final[Mapping[str, str]] = {
+    "date": "date like 2026-05-01",
+    "date-time": "date-time like 2026-05-01T12:00:00Z",
+    "email": "e-mail address",
+    "uri": "URL",
+}
+
+
+def _hint(field: Mapping[str, Any]) -> str:
+    """What may stand in a field."""
+    choices, kind = "/".join(map(str, choices_of(field))), field.get("type", "?")
+    if kind == "array":
+        return f"list of {choices}" if choices else "list"
+    if choices:
+        return choices
+    match field.get("minimum"), field.get("maximum"):
+        case None, None:
+            return _FORMATS.get(str(field.get("format")), str(kind))
+        case None, most:
+            return f"{kind} up to {most}"
+        case least, None:
+            return f"{kind} from {least}"
+        case least, most:
+            return f"{kind} from {least} to {most}"
 
 
 def _is_confirm(question: Question) -> bool:
@@ -124,15 +158,36 @@ def _shortcoming(question: Question, answer: _Queued) -> list[str]:
     if not isinstance(answer, Accept):
         return []
     if _is_confirm(question) and answer.content.get("approve") is not True:
-        return ['  note: this is no yes; a yes is elicit-accept {"approve": true}']
+        return [
+            "  note: this is no yes; a confirm, and a form without fields, is accepted with"
+            ' elicit-accept {"approve": true}'
+        ]
     missing = [name for name in question.schema.get("required", ()) if name not in answer.content]
     return [f"  note: the answer has no {', '.join(missing)}, which the form wants"] if missing else []
 
 
 def _show_progress(progress: Progress) -> None:
-    if progress.message:  # what has none only shows that the call is alive
-        share = f"{progress.progress:g}" + (f" of {progress.total:g}" if progress.total else "")
-        print(f"  {plain(progress.call)}: {share}: {plain(progress.message)}", file=sys.stderr, flush=True)
+    if not progress.message and not progress.total:  # it only shows that the call is alive
+        return
+    share = f"{progress.progress:g}" + (f" of {progress.total:g}" if progress.total else "")
+    said = f": {progress.message}" if progress.message else ""
+    print(plain(f"  {progress.call}: {share}{said}"), file=sys.stderr, flush=True)
+
+
+def _show_log(log: Log) -> None:
+    message, rest = log.data, {}
+    if isinstance(message, dict) and "message" in message:
+        rest = {name: value for name, value in message.items() if name != "message"}
+        message = message["message"]
+    said = message if isinstance(message, str) else _json(message)
+    print(f"  log {plain(log.level)}: {plain(said)}{f' {_json(rest)}' if rest else ''}", file=sys.stderr, flush=True)
+
+
+def _json(value: Any) -> str:
+    try:
+        return plain_json(encode(value))
+    except ValueError:  # nested deeper than we would send it
+        return "…"
 
 
 def _is_visible(text: str) -> bool:
@@ -186,6 +241,8 @@ class _Player:
                 what = f"@{tool}"
             case Read(uri):
                 what = f"read {uri}"
+            case Schema(tool):
+                what = f"schema {tool}"
         try:
             print(plain_json(encode(await self._value(directive))), file=self._results, flush=True)
         except TransportEnded as error:
@@ -206,16 +263,26 @@ class _Player:
             return True
         return False
 
-    async def _value(self, directive: Call | Read | List) -> Any:
+    async def _value(self, directive: Call | Read | List | Schema) -> Any:
         if isinstance(directive, List):
             tools = {tool["name"]: tool.get("description", "") for tool in await self._client.tools()}
             return {"tools": tools, "resources": [resource["uri"] for resource in await self._client.resources()]}
+        if isinstance(directive, Schema):
+            return await self._schema(directive.tool)
         if isinstance(directive, Read):
             return value_of(await self._client.read(directive.uri))
         result = await self._client.call(directive.tool, directive.arguments)
         if result.is_error:
             raise McpError(result.code or 0, result.text or "the tool failed and does not say why", result.data)
         return result.value
+
+    async def _schema(self, name: str) -> dict[str, Any]:
+        tools = {tool["name"]: tool for tool in await self._client.tools()}
+        if name not in tools:
+            close = difflib.get_close_matches(name, tools, n=1)
+            raise ValueError(f"there is no such tool{f'; did you mean {close[0]}?' if close else ''}")
+        tool = tools[name]
+        return {key: tool[key] for key in ("name", "description", "inputSchema", "outputSchema") if key in tool}
 
 
 async def _next(lines: Lines, number: int) -> str | None:

@@ -40,9 +40,11 @@ class Dropped:
     """The connection to the gateway ended; the host listens, or dials, again."""
 
     reason: str
+    left: bool = False
+    """The gateway closed it, as one does whose agent leaves."""
 
     def __str__(self) -> str:
-        return f"dropped: {self.reason}"
+        return "the gateway has left" if self.left else f"dropped: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
 RENEWAL = 2.0
 """Seconds after which a manifest that could not be written is written again."""
+_LEFT = frozenset({1000, 1001})
+"""Close codes of a gateway that hangs up in good order."""
 
 
 class Host(AbstractAsyncContextManager["Host"]):
@@ -242,11 +244,13 @@ class Host(AbstractAsyncContextManager["Host"]):
             logger.exception("The connection of %s to a gateway failed", self._app.id)
             self.events.add(Dropped("a fault of this app"))
         else:
-            reason = session.closed.reason if session.closed is not None else "the connection ended"
+            closed = session.closed
+            reason = closed.reason if closed is not None else "the connection ended"
             if session.session_id is None:
                 self._not_welcome(reason)
             else:
-                self.events.add(Dropped(reason))
+                left = closed is not None and closed.code in _LEFT and reason.startswith("closed by the other end")
+                self.events.add(Dropped(reason, left))
 
     def _not_welcome(self, reason: str) -> None:
         if self._closing:

@@ -25,10 +25,12 @@ from ..errors import (
     ActionError,
     ActionTimeout,
     ElicitationNotAvailable,
+    InvalidSchema,
     TesseronError,
 )
 from ..protocol.messages import ELICIT, WITHDRAW, AgentInfo, Capabilities
 from ..schema.binary import with_base64
+from ..schema.handler import place_of
 
 if TYPE_CHECKING:
     from ..actions import AnyAction
@@ -200,7 +202,7 @@ class RunningCall:
         # From here on `end` does nothing, so that the answer, which may have to wait for the gateway, goes out whole.
         self._close()
         if error is None:
-            error = await self._session.answer(self._request, result)
+            error = await self._session.answer(self._request, result, self._action)
         if error is not None:
             await self._session.refuse(self._request, error)
 
@@ -267,12 +269,15 @@ class RunningCall:
 def error_of(what: str, problem: BaseException, *, masked: bool) -> TesseronError:
     """What an exception of an author's function is on the wire; the log has all of it.
 
-    A `TesseronError` stays what it is, also alone in a group. Anything else is -32005 with its text, or `masked` with a
+    A `TesseronError` stays what it is, also alone in a group; the log has only those that the agent cannot mend and the
+    author can, where they came from. Anything else is -32005 with its text, or `masked` with a
     neutral text and a reference that stands in the log beside the traceback.
     """
     while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
         problem = problem.exceptions[0]
     if isinstance(problem, TesseronError):
+        if isinstance(problem, InvalidSchema):
+            logger.error("%s failed", what, exc_info=problem)
         if isinstance(problem.message, str):
             return problem
         return TesseronError(problem.code, _text(problem.message), problem.data)
@@ -287,11 +292,12 @@ def error_of(what: str, problem: BaseException, *, masked: bool) -> TesseronErro
     return ActionError(text or type(problem).__name__)
 
 
-def unencodable(what: str, problem: ValueError, *, masked: bool) -> TesseronError:
-    """The error of something that cannot go on the wire; the log has what `masked` keeps from it."""
+def unencodable(what: str, problem: ValueError, *, masked: bool, action: AnyAction | None = None) -> TesseronError:
+    """The error of something that cannot go on the wire; the log has what `masked` keeps from it, and the action."""
     if isinstance(problem, TooLarge):
         return ActionError(f"{what} cannot go on the wire: {problem}")
-    error = error_of(f"{what} cannot go on the wire, and that", problem, masked=masked)
+    whose = "" if action is None else f" of the action {action.name!r}, {place_of(action.fn)},"
+    error = error_of(f"Encoding {what[0].lower()}{what[1:]}{whose}", problem, masked=masked)
     return ActionError(f"{what} cannot go on the wire: {error.message}")
 
 

@@ -509,8 +509,14 @@ class Session:
             if self._sent is not None:
                 self._sent.set()
 
-    async def answer(self, request: Request, result: Any) -> TesseronError | None:
-        """Answer a request. What cannot go out is returned as the error to answer with instead."""
+    async def answer(self, request: Request, result: Any, action: AnyAction | None = None) -> TesseronError | None:
+        """Answer a request. What cannot go out is returned as the error to answer with instead.
+
+        Args:
+            request: What is answered.
+            result: With what.
+            action: Whose result that is, for the log.
+        """
         try:
             text = self._peer.answer(request, result)
             if text is not None:
@@ -518,13 +524,13 @@ class Session:
         except ValueError as problem:
             if isinstance(problem, TooLarge):
                 request.answered = False
-            return self._unencodable("The output", problem)
+            return self._unencodable("The output", problem, action)
         except Closed:
             pass
         return None
 
-    def _unencodable(self, what: str, problem: ValueError) -> TesseronError:
-        return unencodable(what, problem, masked=self._app.mask_errors)
+    def _unencodable(self, what: str, problem: ValueError, action: AnyAction | None = None) -> TesseronError:
+        return unencodable(what, problem, masked=self._app.mask_errors, action=action)
 
     async def refuse(self, request: Request, error: TesseronError) -> None:
         """Answer a request with an error."""

@@ -14,6 +14,7 @@ from .fields import is_shown
 from .issues import shortened, spelled
 from .spelling import spelled_value
 
+DID_NOT_FIT: Final = "The last answer did not fit:"
 LINES: Final = 20
 """Faults that a question lists."""
 LONGEST_KEPT: Final = 16_384
@@ -66,7 +67,7 @@ def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any
     lines = [_line(title, "; ".join(said), given.get(title, "")) for title, said in faults.items()]
     if len(lines) > LINES:
         lines[LINES:] = [f"- and {len(lines) - LINES} more"]
-    return "\n".join([question, "", "The last answer did not fit:", *lines])
+    return "\n".join([question, "", DID_NOT_FIT, *lines])
 
 
 def with_defaults(schema: Mapping[str, Any], asked: Sequence[Asked], content: Mapping[str, Any]) -> dict[str, Any]:

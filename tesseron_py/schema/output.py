@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,8 +12,11 @@ from typing import Any, Final
 from ..errors import ActionError, RegistrationError
 from ..unset import UNSET
 from .defaults import fits
+from .handler import place_of
 from .issues import Issue, issues_of, summary
 from .signature import output_schema
+
+logger = logging.getLogger("tesseron_py.schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,29 @@ def _not_finite(value: Any) -> list[Any] | None:
     return None
 
 
+def _check_encodable(fn: Callable[..., Any], type: Any) -> None:
+    """A return annotation without a schema is no promise; but a plain class is most often a mistake.
+
+    Raises:
+        RegistrationError: `fn` is that class.
+    """
+    mend = "use a model, a dataclass, a TypedDict or a JSON type"
+    if fn is type:
+        raise RegistrationError(
+            f"{place_of(fn)}: calling the class {type.__name__!r} gives one of its objects, and JSON has no values for"
+            f" those; {mend}, or declare a method of an object: app.action(…).handler(object.method)"
+        )
+    if not inspect.isclass(type) or inspect.isabstract(type) or type.__module__ == "builtins":
+        return
+    if not hasattr(type, "__await__"):  # what is awaited gives something else
+        logger.warning(
+            "%s: JSON has no values for what it returns, %s, so its calls will fail; %s",
+            place_of(fn),
+            type.__qualname__,
+            mend,
+        )
+
+
 def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: Any) -> Output | None:
     """The output of an action: of its declared type, else of its return annotation where that has a schema.
 
@@ -109,6 +136,8 @@ def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: An
         )
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, NameError) as error:
         if not explicit:
+            if isinstance(error, PydanticSchemaGenerationError):
+                _check_encodable(fn, type)
             return None
         raise RegistrationError(
             f"the output type {type!r} of action {name!r} has no JSON Schema ({str(error).splitlines()[0]});"

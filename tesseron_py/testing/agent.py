@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import anyio
+
 from ..direct import memory_endpoint
 from ..errors import ErrorCode
 from ..gateway.provider import resource_uri
@@ -14,8 +16,9 @@ from ..invocation import Accept, Cancel, Decline, Log, Progress
 from ..mcp import client as mcp
 from ..mcp.client_era import CHOICES, EraChoice
 from ..mcp.client_transport import PipeTransport, Transport
-from ..mcp.provider import Change, Era
-from .answers import Answers, Asked, Prompt, Script, content_of
+from ..mcp.provider import Change, Era, ResourceUpdated
+from ..workers import Workers
+from .answers import Answers, Asked, Prompt, Script
 
 if TYPE_CHECKING:
     from ..app import Tesseron
@@ -55,9 +58,11 @@ class Agent:
         era: The era of MCP to speak: `legacy` (2025-11-25), `modern` (2026-07-28), or `auto`: modern where the server
             speaks it.
         name: What the agent calls itself.
+        dispatch: Runs `def` handlers of the app, as that of `app.start(dispatch=…)` does.
 
     Raises:
-        TypeError: That is nothing an agent can be connected to, or no script.
+        TypeError: That is nothing an agent can be connected to, or no script; or `dispatch` is no function, or is given
+            for a server outside.
         ValueError: There is no such era, or it is no URL of a server.
 
     Example:
@@ -76,10 +81,11 @@ class Agent:
         sampling: Callable[[str], str | Awaitable[str]] | None = None,
         era: EraChoice = "auto",
         name: str = "test-agent",
+        dispatch: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         if era not in CHOICES:
             raise ValueError(f"era is one of {', '.join(CHOICES)}, not {era!r}")
-        self._transport, self._app_id = _way_to(app)
+        self._transport, self._app_id = _way_to(app, dispatch)
         self._era: EraChoice = era
         self._script = Script(answers)
         self._elicitation = elicitation
@@ -94,11 +100,21 @@ class Agent:
         """What actions logged, in order."""
         self.changes: list[Change] = []
         """The changes that the agent was told of: of its lists, and of resources it follows."""
+        self._told = anyio.Event()
+        self._followed: dict[str, int] = {}  # by URI, how many changes were there when it was last waited for
 
     @property
     def questions(self) -> list[Asked]:
         """What the person was asked, in order, each with the answer."""
         return self._script.asked
+
+    @property
+    def notes(self) -> list[str]:
+        """Where the script and the questions did not go together: an answer that did not fit, or none was left.
+
+        The log has them, too, and an `ActionFailed` those of its call.
+        """
+        return self._script.notes
 
     async def __aenter__(self) -> Agent:
         async with AsyncExitStack() as stack:
@@ -107,7 +123,7 @@ class Agent:
                 answer=self._answer if self._elicitation else None,
                 on_progress=self._on_progress,
                 on_log=self._on_log,
-                on_change=self.changes.append,
+                on_change=self._on_change,
                 name=self._name,
                 sampling=self._sample if self._sampling is not None else None,
                 url=True,
@@ -149,6 +165,16 @@ class Agent:
             Exception: A scripted answer could not be given; this is what came out of it.
         """
         __tracebackhide__ = True
+        before = len(self.notes)
+        try:
+            return await self._call(action, input, timeout)
+        except ActionFailed as failed:
+            for note in self.notes[before:]:
+                failed.add_note(note)
+            raise
+
+    async def _call(self, action: str, input: Mapping[str, Any] | None, timeout: float | None) -> Any:
+        __tracebackhide__ = True
         try:
             result = await self.client.call(action, input, timeout=timeout)
         except mcp.MissingCapability as error:
@@ -180,8 +206,34 @@ class Agent:
             raise ActionFailed(error.code, error.message, error.data) from None
 
     async def subscribe(self, resource: str) -> None:
-        """Follow a resource; `changes` then tells of its updates."""
-        await self.client.subscribe(self._uri(resource))
+        """Follow a resource; `updated` then waits for its updates, and `changes` tells of them."""
+        uri = self._uri(resource)
+        seen = len(self.changes)
+        await self.client.subscribe(uri)
+        self._followed.setdefault(uri, seen)
+
+    async def updated(self, resource: str, *, timeout: float = 5.0) -> None:
+        """Wait until the agent is told that a resource it follows has changed.
+
+        An update that came since the last time this waited for it counts at once; several count as one.
+
+        Args:
+            resource: Its name.
+            timeout: Seconds to wait at most.
+
+        Raises:
+            TimeoutError: It was told of none.
+            RuntimeError: It does not follow the resource.
+        """
+        uri = self._uri(resource)
+        if uri not in self._followed:
+            raise RuntimeError(f"the agent does not follow {resource!r}; await agent.subscribe({resource!r}) first")
+        with anyio.move_on_after(timeout):
+            while ResourceUpdated(uri) not in self.changes[self._followed[uri] :]:
+                await self._told.wait()
+            self._followed[uri] = len(self.changes)
+            return
+        raise TimeoutError(f"the agent was told of no update of {resource!r} within {timeout:g} s")
 
     def _uri(self, resource: str) -> str:
         return resource if self._app_id is None else resource_uri(self._app_id, resource)
@@ -194,7 +246,7 @@ class Agent:
         prompt = Prompt(question.message, question.schema, question.call, question.url)
         try:
             answer = await self._script.answer(prompt)
-            content = content_of(answer, question.schema) if answer.action == "accept" else {}
+            content = self._script.content(answer, prompt) if answer.action == "accept" else {}
         except Exception as problem:
             self._problem = problem
             return Cancel("the script has no answer")
@@ -213,6 +265,11 @@ class Agent:
         if not isinstance(text, str):
             text = await text
         return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "scripted"}
+
+    def _on_change(self, change: Change) -> None:
+        self.changes.append(change)
+        told, self._told = self._told, anyio.Event()
+        told.set()
 
     def _on_progress(self, progress: mcp.Progress) -> None:
         self.progress.append(Progress(progress.progress, progress.message))
@@ -233,13 +290,18 @@ def _own_code(error: mcp.MissingCapability) -> int:
     return ErrorCode.SAMPLING_NOT_AVAILABLE if "sampling" in error.required else error.code
 
 
-def _way_to(target: object) -> tuple[Callable[[], AbstractAsyncContextManager[Transport]], str | None]:
+def _way_to(
+    target: object, dispatch: Callable[[Callable[[], None]], object] | None = None
+) -> tuple[Callable[[], AbstractAsyncContextManager[Transport]], str | None]:
     """How to reach `target`, and the id of the app where it is one."""
     from ..app import Tesseron
 
+    if isinstance(target, Tesseron):
+        workers = Workers(target.threads, dispatch=dispatch) if dispatch is not None else None
+        return lambda: _served(target, workers), target.id
+    if dispatch is not None:
+        raise TypeError("dispatch is for an app in this process; a server outside has its own")
     match target:
-        case Tesseron():
-            return lambda: _served(target), target.id
         case str() if target.startswith(("http://", "https://")):
             from ..mcp.client_http import HttpTransport
 
@@ -258,6 +320,6 @@ def _way_to(target: object) -> tuple[Callable[[], AbstractAsyncContextManager[Tr
 
 
 @asynccontextmanager
-async def _served(app: Tesseron) -> AsyncIterator[Transport]:
-    async with memory_endpoint(app) as channel:
+async def _served(app: Tesseron, workers: Workers | None) -> AsyncIterator[Transport]:
+    async with memory_endpoint(app, workers=workers) as channel:
         yield PipeTransport(channel)

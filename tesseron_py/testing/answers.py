@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from ..schema.again import DID_NOT_FIT
 from ..unset import UNSET
+from .filling import filled, members_of, plain_value, shortcomings
+
+logger = logging.getLogger("tesseron_py.testing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +28,9 @@ def accept(given: Any = UNSET, /) -> Answer:
     """The person accepts.
 
     Args:
-        given: What they fill in: a mapping is the form's content, anything else the value of a form with one field.
-            Left out, it is a plain yes.
+        given: What they fill in. A mapping, or an object of the type that is asked for, is the form's content; what an
+            object in it holds may be nested, or have dots in its name as the form has it. Anything else is the value of
+            a form with one field. Left out, it is a plain yes.
     """
     return Answer("accept", given)
 
@@ -97,6 +103,8 @@ class Script:
                 _checked(given)
         self.asked: list[Asked] = []
         """What was asked, oldest first."""
+        self.notes: list[str] = []
+        """Where the script and the questions did not go together; each is in the log, too."""
 
     async def answer(self, prompt: Prompt) -> Answer:
         """The answer to `prompt`, which is noted.
@@ -104,7 +112,7 @@ class Script:
         Raises:
             TypeError: What stands in the script is no answer.
         """
-        given: Any = self._next()
+        given: Any = self._next(prompt)
         if callable(given):
             given = given(prompt)
             if inspect.isawaitable(given):
@@ -117,17 +125,38 @@ class Script:
         Raises:
             TypeError: What stands in the script is no answer, or is one that has to be awaited.
         """
-        given: Any = self._next()
+        given: Any = self._next(prompt)
         if callable(given):
             given = given(prompt)
         if inspect.iscoroutine(given):
             given.close()
         return self._noted(prompt, given)
 
-    def _next(self) -> Any:
+    def _next(self, prompt: Prompt) -> Any:
+        _, again, faults = prompt.question.partition(f"\n\n{DID_NOT_FIT}\n")
+        if again:
+            self._note(f"the answer before {_shown(prompt)} did not fit", faults)
         if self._always is not None:
             return self._always
-        return self._left.popleft() if self._left else cancel()
+        if self._left:
+            return self._left.popleft()
+        self._note(f"no scripted answer was left for {_shown(prompt)}, so it was dismissed")
+        return cancel()
+
+    def content(self, answer: Answer, prompt: Prompt) -> dict[str, Any]:
+        """What an accepted form holds; what it has or lacks is noted.
+
+        Raises:
+            TypeError: As for `content_of`.
+        """
+        content = content_of(answer, prompt.schema)
+        for found in shortcomings(content, prompt.schema) if prompt.url is None else ():
+            self._note(f"the answer to {_shown(prompt)} {found}")
+        return content
+
+    def _note(self, note: str, more: str = "") -> None:
+        self.notes.append(f"{note}:\n{more}" if more else note)
+        logger.warning("%s", note)  # what was answered stands in `more`
 
     def _noted(self, prompt: Prompt, given: Any) -> Answer:
         answer = _checked(given)
@@ -141,6 +170,11 @@ def _checked(given: object) -> Answer:
     return given
 
 
+def _shown(prompt: Prompt) -> str:
+    first = prompt.question.partition("\n")[0]
+    return repr(first if len(first) <= 80 else f"{first[:79]}…")
+
+
 def content_of(answer: Answer, schema: Mapping[str, Any]) -> dict[str, Any]:
     """What an accepted form holds.
 
@@ -150,8 +184,8 @@ def content_of(answer: Answer, schema: Mapping[str, Any]) -> dict[str, Any]:
     fields = schema.get("properties") or {}
     if answer.given is UNSET:
         return {"approve": True} if list(fields) == ["approve"] else {}
-    if isinstance(answer.given, Mapping):
-        return dict(answer.given)
+    if members_of(answer.given) is not None:
+        return filled(answer.given, fields)
     if len(fields) != 1:
         raise TypeError(
             f"accept({answer.given!r}) answers a question with one field, and this one has {len(fields)}"
@@ -159,4 +193,4 @@ def content_of(answer: Answer, schema: Mapping[str, Any]) -> dict[str, Any]:
         )
     if list(fields) == ["approve"] and not isinstance(answer.given, bool):
         raise TypeError(f"accept({answer.given!r}) answers a question for a value, and this one is a confirm: accept()")
-    return {next(iter(fields)): answer.given}
+    return {next(iter(fields)): plain_value(answer.given)}

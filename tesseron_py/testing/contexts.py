@@ -10,7 +10,7 @@ from ..errors import SamplingNotAvailable
 from ..gateway.answers import APPROVE, approval
 from ..invocation import Accept, Log, Progress
 from ..protocol.messages import ELICIT, LISTS_SINCE, LOG, PROGRESS, AgentInfo, Capabilities
-from .answers import Answers, Asked, Prompt, Script, content_of
+from .answers import Answers, Asked, Prompt, Script
 
 T = TypeVar("T")
 
@@ -44,10 +44,11 @@ class ScriptedLine:
         # As a gateway puts it to the person: a confirm as a form to approve, where accepting alone is no yes.
         confirms = url is None and not params["schema"].get("properties")
         schema = dict(APPROVE) if confirms else params["schema"]
-        answer = self._script.answer_now(Prompt(params["question"], schema, None, url))
+        prompt = Prompt(params["question"], schema, None, url)
+        answer = self._script.answer_now(prompt)
         if answer.action != "accept":
             return {"action": answer.action}
-        content = content_of(answer, schema)
+        content = self._script.content(answer, prompt)
         return approval(Accept(content)) if confirms else {"action": "accept", "value": content}
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
@@ -67,6 +68,11 @@ class _Noted:
     def questions(self) -> list[Asked]:
         """What the person was asked, in order, each with the answer."""
         return self._script.asked
+
+    @property
+    def notes(self) -> list[str]:
+        """Where the script and the questions did not go together."""
+        return self._script.notes
 
     @property
     def progress_seen(self) -> list[Progress]:

@@ -10,7 +10,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ..invocation import Log, Progress
-from ..mcp.provider import Era
+from ..mcp.provider import Change, Era
 from .agent import ActionFailed, Agent, Target
 from .answers import Asked
 
@@ -69,6 +69,16 @@ class SyncAgent:
         return self._agent.questions
 
     @property
+    def notes(self) -> list[str]:
+        """Where the script and the questions did not go together; see `Agent.notes`."""
+        return self._agent.notes
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes that the agent was told of."""
+        return self._agent.changes
+
+    @property
     def progress(self) -> list[Progress]:
         """What actions reported, in order."""
         return self._agent.progress
@@ -87,6 +97,16 @@ class SyncAgent:
         """Read a resource by its name; see `Agent.read`."""
         __tracebackhide__ = True
         return self._run(self._agent.read, resource)
+
+    def subscribe(self, resource: str) -> None:
+        """Follow a resource; see `Agent.subscribe`."""
+        __tracebackhide__ = True
+        self._run(self._agent.subscribe, resource)
+
+    def updated(self, resource: str, *, timeout: float = 5.0) -> None:
+        """Wait until the agent is told that a resource it follows has changed; see `Agent.updated`."""
+        __tracebackhide__ = True
+        self._run(lambda: self._agent.updated(resource, timeout=timeout))
 
     def tools(self) -> list[dict[str, Any]]:
         """The tools, as an MCP client sees them."""

@@ -277,9 +277,33 @@ def test_what_there_is_is_listed_and_progress_is_shown(tmp_path: Path) -> None:
         assert values(done) == [{"tools": {"audit": "Count."}, "resources": ["tesseron://bank/balance"]}, 7]
         assert done.stderr.splitlines() == [
             "  audit: 50 of 100: half way",
+            "  audit: 60 of 100",
             "error: @audti: There is no tool 'audti'; did you mean 'audit'? (-32602)",
             "error: read balance: There is no resource 'balance'; did you mean 'tesseron://bank/balance'? (-32602)"
             ' {"uri":"balance"}',
+        ]
+
+
+def test_how_a_tool_is_called_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "till_app.py").write_text(
+        "from tesseron_py import Context, Tesseron\napp = Tesseron('till')\n"
+        "@app.action('add').strict_output().handler\nasync def add(amount: int, ctx: Context) -> dict[str, int]:\n"
+        "    'Add.'\n    await ctx.log('added', level='warn', amount=amount)\n    return {'sum': amount}\n"
+    )
+    for era in ("legacy", "modern"):
+        done = agent(
+            'schema add\nschema adt\n@add {"amount": 2}\n', "--app", "till_app:app", "--era", era, cwd=tmp_path
+        )
+        schema, result = values(done)
+        assert list(schema) == ["name", "description", "inputSchema", "outputSchema"]
+        assert (schema["name"], schema["description"]) == ("add", "Add.")
+        assert schema["inputSchema"]["properties"] == {"amount": {"type": "integer"}}
+        assert schema["outputSchema"]["type"] == "object"
+        assert result == {"sum": 2}
+        assert done.returncode == 1
+        assert done.stderr.splitlines() == [
+            "error: schema adt: there is no such tool; did you mean add?",
+            '  log warning: added {"amount":2}',
         ]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tesseron_py.cli.failure import Failure
-from tesseron_py.cli.script import Call, List, Queue, Read, Wait, duration, parse
+from tesseron_py.cli.script import Call, List, Queue, Read, Schema, Wait, duration, parse
 from tesseron_py.invocation import Accept, Cancel, Decline
 
 
@@ -35,6 +35,8 @@ from tesseron_py.invocation import Accept, Cancel, Decline
         ("@a.b/c", Call("a.b/c", {})),
         ("read tesseron://shop/all items", Read("tesseron://shop/all items")),
         ("list", List()),
+        ("schema shop__add", Schema("shop__add")),
+        ("schema @add", Schema("add")),
     ],
 )
 def test_what_may_be_written(line: str, directive: object) -> None:
@@ -56,6 +58,7 @@ def test_a_cancel_is_queued() -> None:
         ('{"method":"ping"}', "unknown directive"),
         ("@", "the name of a tool is missing"),
         ("list tools", "list stands alone"),
+        ("schema", "schema needs the name of a tool; list shows them"),
         ('@x{"a": 1}', "a space is missing before the { in '@x{\"a\":'"),
         ('@x {"a": }', "what follows @x is not JSON: expected value at its character 7"),
         ("@ x", "the name of a tool is missing"),

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from tesseron_py.cli.scripted import QueuedAnswers, _complain
+from tesseron_py.cli.scripted import QueuedAnswers, _complain, _show_log, _show_progress
 from tesseron_py.invocation import Accept, Cancel, Decline
-from tesseron_py.mcp.client import Question
+from tesseron_py.mcp.client import Log, Progress, Question
+
+
+NO_YES = (
+    '  note: this is no yes; a confirm, and a form without fields, is accepted with elicit-accept {"approve": true}'
+)
 
 
 async def test_questions_take_the_answers_in_order_and_then_are_cancelled(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,17 +40,52 @@ async def test_questions_take_the_answers_in_order_and_then_are_cancelled(capsys
         (
             {"approve": {"type": "boolean"}},
             {},
-            ['  note: this is no yes; a yes is elicit-accept {"approve": true}'],
+            [NO_YES],
         ),
         (
             {"approve": {"type": "boolean"}},
             {"approve": "yes"},
-            ['  note: this is no yes; a yes is elicit-accept {"approve": true}'],
+            [NO_YES],
         ),
         (
             {"who": {"enum": ["ann", "bob"]}, "n": {"type": "integer"}},
             {"who": "ann"},
             ["  form: who (ann/bob), n (integer, optional)"],
+        ),
+        (
+            {
+                "size": {"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+                "with": {"type": "array", "items": {"enum": ["milk", "ice"]}},
+                "tags": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}},
+                "free": {"type": "array"},
+            },
+            {"size": "s"},
+            [
+                "  form: size (s/l), with (list of milk/ice, optional), tags (list of a, optional), free (list, optional)"
+            ],
+        ),
+        (
+            {
+                "day": {"type": "string", "format": "date"},
+                "at": {"type": "string", "format": "date-time"},
+                "mail": {"type": "string", "format": "email"},
+                "page": {"type": "string", "format": "uri"},
+                "odd": {"type": "string", "format": "shape"},
+            },
+            {"day": "2026-01-01"},
+            [
+                "  form: day (date like 2026-05-01), at (date-time like 2026-05-01T12:00:00Z, optional), "
+                "mail (e-mail address, optional), page (URL, optional), odd (string, optional)"
+            ],
+        ),
+        (
+            {
+                "a": {"type": "integer", "minimum": 0, "maximum": 3},
+                "b": {"type": "number", "minimum": 1},
+                "c": {"type": "integer", "maximum": 9},
+            },
+            {"a": 1},
+            ["  form: a (integer from 0 to 3), b (number from 1, optional), c (integer up to 9, optional)"],
         ),
         (
             {"who": {"type": "string"}},
@@ -76,6 +116,41 @@ async def test_field_53_a_blank_question_is_cancelled_and_takes_no_answer(
     assert "  answered: cancel (the question is blank)\n" in err
     assert "\x1b" not in err
     assert await answers.answer(Question("?", {})) == Accept({})
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ({"message": "going", "count": 5}, 'going {"count":5}'),
+        ({"message": "going"}, "going"),
+        ("a\x1b[2Jb", r"a\x1b[2Jb"),
+        ({"count": 5}, '{"count":5}'),
+        ({"message": {"a": 1}}, '{"a":1}'),
+    ],
+)
+def test_what_an_action_logs_is_shown(data: Any, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _show_log(Log("warning", data))
+    assert capsys.readouterr() == ("", f"  log warning: {shown}\n")
+
+
+def test_what_is_logged_and_cannot_be_printed_is_shown_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    deep: list[Any] = []
+    for _ in range(195):
+        deep = [deep]
+    _show_log(Log("info", {"message": "deep", "at": deep}))
+    assert capsys.readouterr().err == "  log info: deep …\n"
+
+
+def test_progress_is_shown_with_and_without_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_progress(Progress("work", 30, 100))
+    _show_progress(Progress("work", 40, 100, "so\nfar"))
+    _show_progress(Progress("work", 3, None, "three"))
+    _show_progress(Progress("work", 4))  # that the call is alive is all it says
+    assert capsys.readouterr().err.splitlines() == [
+        "  work: 30 of 100",
+        r"  work: 40 of 100: so\nfar",
+        "  work: 3: three",
+    ]
 
 
 def test_an_error_whose_data_cannot_be_printed_is_printed_without(capsys: pytest.CaptureFixture[str]) -> None:

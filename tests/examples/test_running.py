@@ -47,7 +47,7 @@ def test_the_printer_listens_and_says_who_has_it() -> None:
             assert confirmed(agent, "printer__print_labels", "yes", text="mug", copies=300)
             assert confirmed(agent, "printer__empty_queue", "decline") == "0"
             assert int(str(confirmed(agent, "printer__empty_queue", "yes"))) > 100
-        printer.wait_line("dropped: ")
+        printer.wait_line("the gateway has left")
         shown = printer.said
         with gateway() as (url, _), AgentProcess(url) as agent:
             # Another gateway does not know the session: the printer shows a code of that one.

@@ -69,7 +69,9 @@ async def test_a_gateway_dials_calls_and_a_person_answers() -> None:
             assert await anext(host.events) == Claimed(AgentInfo("codex", "Codex"))
             await gateway.channel.aclose()
             with anyio.fail_after(5):
-                assert str(await anext(host.events)).startswith("dropped")
+                dropped = await anext(host.events)
+            assert dropped == Dropped("closed by the other end: 1000 (OK)", left=True)
+            assert str(dropped) == "the gateway has left"
     assert [event async for event in host.events] == []
 
 
