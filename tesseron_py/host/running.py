@@ -270,8 +270,8 @@ def error_of(what: str, problem: BaseException, *, masked: bool) -> TesseronErro
     """What an exception of an author's function is on the wire; the log has all of it.
 
     A `TesseronError` stays what it is, also alone in a group; the log has only those that the agent cannot mend and the
-    author can, where they came from. Anything else is -32005 with its text, or `masked` with a
-    neutral text and a reference that stands in the log beside the traceback.
+    author can, where they came from. Anything else is -32005 with its text, or `masked` with a neutral text and a
+    reference that stands in the log beside the traceback.
     """
     while isinstance(problem, BaseExceptionGroup) and len(problem.exceptions) == 1:
         problem = problem.exceptions[0]
