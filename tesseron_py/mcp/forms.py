@@ -26,7 +26,8 @@ def normalise(schema: Mapping[str, Any], version: str) -> dict[str, Any]:
 
     A list of types becomes its first that is a field; a field without a type gets that of its `enum` or `const`, else
     string; an optional (`anyOf` with null) is its other branch. Titled choices (`oneOf`) are `enum` with `enumNames`
-    before 2025-11-25, where only booleans have a default. Unknown formats, `pattern`, `$schema`, null defaults
+    before 2025-11-25, where only booleans have a default. What the choices of a number or a boolean are titled, which
+    have no field of their own, is told in the description. Unknown formats, `pattern`, `$schema`, null defaults
     and whatever else is not in the subset are dropped; `properties` is always there.
 
     Raises:
@@ -55,7 +56,7 @@ def normalise(schema: Mapping[str, Any], version: str) -> dict[str, Any]:
 
 
 def _field(name: str, given: Any, version: str) -> dict[str, Any]:
-    schema: Mapping[str, Any] = _branch(given) if isinstance(given, Mapping) else {}
+    schema: Mapping[str, Any] = _chosen(_branch(given)) if isinstance(given, Mapping) else {}
     kind = _type(schema)
     field: dict[str, Any] = {"type": kind}
     for key in ("title", "description"):
@@ -67,7 +68,7 @@ def _field(name: str, given: Any, version: str) -> dict[str, Any]:
         case "integer" | "number":
             _number(schema, field)
         case "boolean":
-            pass
+            _say(field, _ways(schema))
         case "array" if version >= RICH_FORMS_SINCE:
             _several(name, schema, field)
         case _:
@@ -79,15 +80,50 @@ def _field(name: str, given: Any, version: str) -> dict[str, Any]:
 
 
 def _branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema itself; or of an optional or a union, its first branch that is not null, under its own title."""
+    """The schema itself; or of an optional or a union, its first branch that is not null, under its own title.
+
+    What one branch of several, or one choice, says of itself would be said of the field, so it is not said.
+    """
     for key in ("anyOf", "oneOf"):
         branches = schema.get(key)
-        if not isinstance(branches, Sequence) or _titled(branches) is not None:
+        if not isinstance(branches, Sequence) or _constants(branches) is not None:
             continue
-        for branch in branches:
-            if isinstance(branch, Mapping) and branch.get("type") != "null":
-                return {**branch, **{k: v for k, v in schema.items() if k != key and v is not None}}
+        left = [each for each in branches if isinstance(each, Mapping) and each.get("type") != "null"]
+        if left:
+            is_field = len(left) == 1 and "const" not in left[0]
+            said = left[0] if is_field else _without(left[0], "title", "description")
+            return {**said, **{k: v for k, v in schema.items() if k != key and v is not None}}
     return schema
+
+
+def _chosen(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Titled choices that are not all strings, for which MCP has no field, as `enum` and `enumNames`."""
+    for key in ("oneOf", "anyOf"):
+        found = _constants(schema.get(key))
+        if found is not None and not all(isinstance(value, str) for value, _ in found):
+            return {
+                **_without(schema, key),
+                "enum": [value for value, _ in found],
+                "enumNames": [title for _, title in found],
+            }
+    return schema
+
+
+def _constants(branches: Any) -> list[tuple[Any, str | None]] | None:
+    """The choices of `[{const, title}, …]` of any type; `None` when it is something else."""
+    if not isinstance(branches, Sequence) or isinstance(branches, str) or not branches:
+        return None
+    found: list[tuple[Any, str | None]] = []
+    for branch in branches:
+        if not isinstance(branch, Mapping) or "const" not in branch:
+            return None
+        title = branch.get("title")
+        found.append((branch["const"], title if isinstance(title, str) else None))
+    return found
+
+
+def _without(schema: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key not in keys}
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -162,11 +198,36 @@ def _number(schema: Mapping[str, Any], field: dict[str, Any]) -> None:
     for key in ("minimum", "maximum"):
         if _is_number(schema.get(key)):
             field[key] = schema[key]
-    choices = schema.get("enum")
-    if isinstance(choices, Sequence) and not isinstance(choices, str):
-        # MCP has no numeric choices; the person at least reads which there are, and whoever asked checks the answer.
-        listed = "One of: " + ", ".join(str(value) for value in choices if _is_number(value))
-        field["description"] = f"{field['description']} {listed}" if "description" in field else listed
+    # MCP has no numeric choices; the person at least reads which there are, and whoever asked checks the answer.
+    listed = [(value, name) for value, name in _titles(schema) if _is_number(value)]
+    if listed:
+        _say(
+            field, "One of: " + ", ".join(str(value) if name is None else f"{value} ({name})" for value, name in listed)
+        )
+
+
+def _ways(schema: Mapping[str, Any]) -> str:
+    """What ticking a checkbox means, and what not ticking it, where the author says so; either alone would mislead."""
+    titles = {value: name for value, name in _titles(schema) if isinstance(value, bool) and name is not None}
+    said = {True: "Ticked: {}.", False: "Not ticked: {}."}
+    return " ".join(text.format(titles[value].rstrip(".")) for value, text in said.items() if value in titles)
+
+
+def _titles(schema: Mapping[str, Any]) -> list[tuple[Any, str | None]]:
+    """The choices of an `enum`, of any type, and their titles."""
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        return []
+    if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != len(values):
+        names = [None] * len(values)
+    return [
+        (value, name if isinstance(name, str) and name else None) for value, name in zip(values, names, strict=True)
+    ]
+
+
+def _say(field: dict[str, Any], text: str) -> None:
+    if text:
+        field["description"] = f"{field['description']} {text}" if "description" in field else text
 
 
 def _several(name: str, schema: Mapping[str, Any], field: dict[str, Any]) -> None:

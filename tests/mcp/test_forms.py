@@ -102,6 +102,33 @@ def test_field_2_titled_choices_always_have_a_type() -> None:
     }
 
 
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+def test_what_one_choice_is_titled_is_never_the_title_of_its_field(version: str) -> None:
+    no, yes = {"const": False, "title": "No, keep everything"}, {"const": True, "title": "Yes, delete everything."}
+    both = "Ticked: Yes, delete everything. Not ticked: No, keep everything."
+
+    def shown(field: dict[str, Any]) -> Any:
+        return normalise({"properties": {"go": field}}, version)["properties"]["go"]
+
+    for field in (
+        {"type": "boolean", "oneOf": [no, yes]},
+        {"oneOf": [yes, no]},
+        {"anyOf": [{"anyOf": [no, yes]}, {"type": "null"}]},
+        {"type": "boolean", "enum": [False, True], "enumNames": [no["title"], yes["title"]]},
+    ):
+        assert shown(field) == {"type": "boolean", "description": both}
+    assert shown({"type": "boolean", "title": "Go", "description": "For good.", "oneOf": [no, yes]}) == {
+        "type": "boolean", "title": "Go", "description": f"For good. {both}",
+    }  # fmt: skip
+    assert shown({"anyOf": [no, {"type": "null"}]}) == {"type": "boolean"}
+    assert shown({"type": "integer", "oneOf": [{"const": 1, "title": "One"}, {"const": 2}]}) == {
+        "type": "integer", "description": "One of: 1 (One), 2",
+    }  # fmt: skip
+    assert shown({"anyOf": [{"type": "string", "title": "Name"}, {"type": "integer", "title": "Age"}]}) == {
+        "type": "string",
+    }  # fmt: skip
+
+
 def test_choices_with_names_keep_them_in_every_revision() -> None:
     named = {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]}
     assert field(named, OLD) == named
