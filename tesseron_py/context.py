@@ -414,6 +414,8 @@ class Context(_Facts):
             ValueError: `percent` is not a number, or `data` cannot be encoded.
             TypeError: `message` is no string.
         """
+        if message is not None and not isinstance(message, str):
+            raise TypeError(_no_message(percent, message))
         params: dict[str, Any] = {"invocationId": self.invocation_id}
         if percent is not None:
             if percent != percent:
@@ -422,8 +424,6 @@ class Context(_Facts):
             highest = self._highest
             params["percent"] = int(highest) if highest == int(highest) else highest
         if message is not None:
-            if not isinstance(message, str):
-                raise TypeError(_no_message(percent, message))
             params["message"] = message
         if data is not None:
             params["data"] = with_base64(data)

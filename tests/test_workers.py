@@ -165,6 +165,28 @@ async def test_an_abandoned_function_keeps_its_slot_is_told_and_counted(caplog: 
     assert seen == ["told while it asked", "told when it asked again"]
 
 
+async def test_the_log_does_not_take_a_dispatched_function_for_one_of_our_threads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pool = Workers(2, dispatch=lambda job: threading.Thread(target=job).start())
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(bridge: Any) -> None:
+        begun.set()
+        go_on.wait(5)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: pool.run(work, name="The action 'slow'"))
+        await wait_for(begun)
+        group.cancel_scope.cancel()
+    assert (
+        "The action 'slow' goes on in the thread that it was dispatched to although its call was given up;"
+        " 1 of 2 handlers that may run at once are such"
+    ) in caplog.text
+    go_on.set()
+    await pool.idle()
+
+
 async def test_a_thread_started_by_the_function_cannot_ask_after_it_has_returned() -> None:
     refused = threading.Event()
     go_on = threading.Event()

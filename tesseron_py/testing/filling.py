@@ -93,9 +93,12 @@ def plain_value(value: Any) -> Any:
         return {name: plain_value(member) for name, member in members.items()}
     if isinstance(value, (list, tuple)):
         return [plain_value(each) for each in value]
-    from pydantic_core import to_jsonable_python
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-    return to_jsonable_python(value, fallback=lambda unknown: unknown)
+    try:
+        return to_jsonable_python(value)
+    except PydanticSerializationError:
+        return value
 
 
 def shortcomings(content: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
@@ -103,9 +106,10 @@ def shortcomings(content: Mapping[str, Any], schema: Mapping[str, Any]) -> list[
     form, wants = list(schema.get("properties") or ()), schema.get("required") or ()
     missing = [name for name in wants if name not in content]
     found: list[str] = []
+    known = [*form, *{name.rpartition(".")[0] for name in form if "." in name}]
     for name in content:
         if name not in form:
-            close = difflib.get_close_matches(name, form, n=1)
+            close = difflib.get_close_matches(name, known, n=1)
             found.append(f"has {name!r}, which the form does not{f'; did you mean {close[0]!r}?' if close else ''}")
     if missing:
         found.append(f"has no {', '.join(map(repr, missing))}, which the form wants")

@@ -186,6 +186,8 @@ def test_warnings_of_the_library_are_single_lines(monkeypatch: pytest.MonkeyPatc
     failure = (Failure, Failure("there is no app"), None)
     record = logging.LogRecord("tesseron_py.x", logging.ERROR, "f.py", 1, "it broke", (), failure)
     assert formatter.format(record) == "error: it broke: there is no app"
+    record.exc_info = (Failure, Failure("f cannot be one\n  found:  f\n  write:  g\x1b"), None)
+    assert formatter.format(record) == "error: it broke: f cannot be one\n  found:  f\n  write:  g\\x1b"
     record.exc_info = error
     monkeypatch.setenv("TESSERON_DEBUG", "1")
     assert "Traceback" in formatter.format(record)

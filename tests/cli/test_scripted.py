@@ -10,7 +10,6 @@ from tesseron_py.cli.scripted import QueuedAnswers, _complain, _show_log, _show_
 from tesseron_py.invocation import Accept, Cancel, Decline
 from tesseron_py.mcp.client import Log, Progress, Question
 
-
 NO_YES = (
     '  note: this is no yes; a confirm, and a form without fields, is accepted with elicit-accept {"approve": true}'
 )
@@ -61,7 +60,8 @@ async def test_questions_take_the_answers_in_order_and_then_are_cancelled(capsys
             },
             {"size": "s"},
             [
-                "  form: size (s/l), with (list of milk/ice, optional), tags (list of a, optional), free (list, optional)"
+                "  form: size (s/l), with (list of milk/ice, optional), tags (list of a, optional), "
+                "free (list, optional)"
             ],
         ),
         (

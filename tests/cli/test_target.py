@@ -90,3 +90,25 @@ def test_a_failure_names_the_line_of_the_users_own_code(project: Path) -> None:
     with pytest.raises(Failure, match="no_such_dependency") as raised:
         load("needs_of_a_test:app")
     assert raised.value.message.endswith(f"({project / 'needs_of_a_test.py'}, line 2)")
+
+
+def test_where_it_failed_stands_beside_what_failed_and_not_behind_what_to_write(project: Path) -> None:
+    handler = "def f(ctx: Context) -> int:\n    return 1\n"
+    (project / "wrong_of_a_test.py").write_text(
+        f"from tesseron_py import Context, Tesseron\napp = Tesseron('x')\n@app.action\n{handler}"
+    )
+    with pytest.raises(Failure) as raised:
+        load("wrong_of_a_test:app")
+    first, *rest = raised.value.message.splitlines()
+    assert f"RegistrationError: f ({project / 'wrong_of_a_test.py'}:3): " in first
+    assert ", line " not in raised.value.message
+    assert rest[-1] == "  write:  def f(ctx: SyncContext) -> int"
+
+    (project / "lines_of_a_test.py").write_text("raise ValueError('first\\nsecond')")
+    with pytest.raises(Failure) as raised:
+        load("lines_of_a_test:app")
+    assert raised.value.message.splitlines() == [
+        "lines_of_a_test:app: importing lines_of_a_test failed: ValueError: first"
+        f" ({project / 'lines_of_a_test.py'}, line 1)",
+        "second",
+    ]

@@ -6,7 +6,8 @@ import contextvars
 import functools
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -191,6 +192,23 @@ async def test_what_cannot_be_encoded_is_an_error_of_that_call_alone() -> None:
         assert "cannot go on the wire" in message
         assert error_of(await gateway.call("deep"))[0] == -32005
         assert output_of(await gateway.call("fine")) == "ok"
+
+
+async def test_the_log_names_the_action_whose_output_cannot_be_encoded(caplog: pytest.LogCaptureFixture) -> None:
+    app = Tesseron("shop")
+
+    @app.action
+    def give() -> Any:
+        return object()
+
+    async with serving(app) as gateway:
+        await gateway.call("give")
+    record = next(record for record in caplog.records if record.name == "tesseron_py.host")
+    first = give.fn.__code__.co_firstlineno
+    assert record.getMessage() == (
+        f"Encoding the output of the action 'give', {give.fn.__qualname__} ({__file__}:{first}), failed"
+    )
+    assert record.exc_info is not None
 
 
 async def test_field_83_an_output_above_the_frame_limit_is_an_error_and_the_session_lives() -> None:
@@ -454,6 +472,11 @@ async def test_progress_never_falls_and_is_clamped() -> None:
         await ctx.progress(message="nearly", data={"n": 1})
         with pytest.raises(ValueError, match="NaN"):
             await ctx.progress(float("nan"))
+        with pytest.raises(TypeError, match=r"not int; how far it is goes in percent alone: progress\(30\) for 3"):
+            await ctx.progress(3, 10)  # type: ignore[arg-type]
+        for message in (b"so far", 0):
+            with pytest.raises(TypeError, match=r"^a progress message is a string, not \w+$"):
+                await ctx.progress(100, message)  # type: ignore[arg-type]
         return "done"
 
     async with serving(app) as gateway:
@@ -834,8 +857,35 @@ def test_a_half_built_action_can_be_shared() -> None:
     assert again.timeout == 60
     assert again.annotations.destructive
     assert again.annotations.read_only is False
-    with pytest.raises(KeyError):
-        app.remove_action("none")
+    with pytest.raises(KeyError, match="there is no action 'basket'; there are one, two"):
+        app.action("two").handler(lambda: 2)
+        app.remove_action("basket")
+    with pytest.raises(KeyError, match="there is no action 'onee'; did you mean 'one'"):
+        app.remove_action("onee")
+    with pytest.raises(KeyError, match="there is no resource 'none'; there are none"):
+        app.remove_resource("none")
+
+
+@pytest.mark.parametrize("lifespan", [3, "opened", object()])
+def test_a_lifespan_that_is_no_function_is_refused_at_once(lifespan: Any) -> None:
+    with pytest.raises(TypeError, match="lifespan is a function of the app that gives an async context manager, not"):
+        Tesseron("shop", lifespan=lifespan)
+
+
+def test_a_lifespan_that_was_called_is_refused_at_once() -> None:
+    @asynccontextmanager
+    async def opened(app: Tesseron | None) -> AsyncGenerator[int]:
+        yield 1
+
+    assert Tesseron("shop", lifespan=opened).lifespan is opened
+    with pytest.raises(TypeError, match=r"lifespan is the function itself, .* leave out the \(…\)"):
+        Tesseron("shop", lifespan=opened(None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dispatch", [5, "x"])
+def test_a_dispatch_that_is_no_function_is_refused_at_once(dispatch: Any) -> None:
+    with pytest.raises(TypeError, match="dispatch is a function that has what it is given called"):
+        Tesseron("shop").start(dispatch=dispatch)
 
 
 @pytest.mark.parametrize("end", ["cancel", "close"])

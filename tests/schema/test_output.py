@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -34,6 +35,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticSerializationError, core_schema
 
+from tesseron_py.app import Tesseron
 from tesseron_py.errors import ActionError, RegistrationError
 from tesseron_py.schema.fitting import structure_of
 from tesseron_py.schema.output import Output, output_for
@@ -330,3 +332,46 @@ def test_an_output_type_without_a_schema_is_refused_when_it_is_named_and_else_sa
         output_for(lambda: None, name="act", declared=Callable[[], None], returned=UNSET)
     assert output_for(lambda: None, name="act", declared=UNSET, returned=Callable[[], None]) is None
     assert output_for(lambda: None, name="act", declared=UNSET, returned=None) is None
+
+
+class Plain:
+    """JSON has no values for it."""
+
+
+class Abstract(ABC):
+    @abstractmethod
+    def area(self) -> float: ...
+
+
+class Awaited:
+    def __await__(self) -> Iterator[Any]:
+        return iter(())
+
+
+def test_a_result_that_json_has_no_values_for_is_told_where_it_is_declared(caplog: pytest.LogCaptureFixture) -> None:
+    def gives() -> Plain:
+        return Plain()
+
+    def shape() -> Abstract:
+        raise NotImplementedError
+
+    def later() -> Awaited:
+        return Awaited()
+
+    for fn in (gives, shape, later):
+        assert Tesseron("shop").action(fn.__name__).handler(fn).output_schema is None
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "tesseron_py.schema"]
+    assert said == (
+        f"{gives.__qualname__} ({__file__}:{gives.__code__.co_firstlineno}): JSON has no values for what it returns,"
+        " Plain, so its calls will fail; use a model, a dataclass, a TypedDict or a JSON type"
+    )
+
+
+def test_a_class_whose_objects_json_has_no_values_for_is_no_action() -> None:
+    with pytest.raises(RegistrationError, match="calling the class 'Plain' gives one of its objects"):
+        Tesseron("shop").action(Plain)
+
+    class Point(BaseModel):
+        x: int
+
+    assert Tesseron("shop").action("point").handler(Point).output_schema is not None
