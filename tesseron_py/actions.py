@@ -181,7 +181,13 @@ class _Declaration:
             )
         gate, annotations = None, self.annotations
         if self.question is not None:
-            gate = Gate.declare(self.question, self.on_refusal, fields=signature.fields, where=place_of(fn))
+            gate = Gate.declare(
+                self.question,
+                self.on_refusal,
+                fields=signature.fields,
+                ambiguous=signature.ambiguous,
+                where=place_of(fn),
+            )
             if annotations.requires_confirmation is None:
                 annotations = replace(annotations, requires_confirmation=True)
         action: AnyAction = Action(

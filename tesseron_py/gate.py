@@ -26,11 +26,19 @@ class Gate:
     on_refusal: Any
 
     @classmethod
-    def declare(cls, question: str, on_refusal: Any, *, fields: frozenset[str], where: str) -> Gate:
+    def declare(
+        cls,
+        question: str,
+        on_refusal: Any,
+        *,
+        fields: frozenset[str],
+        ambiguous: frozenset[str] = frozenset(),
+        where: str,
+    ) -> Gate:
         """The gate of `question`, whose `{…}` are `fields`.
 
         Raises:
-            RegistrationError: A brace is open, or a field is not the input's.
+            RegistrationError: A brace is open, or a field is not the input's, or is `ambiguous`.
         """
         try:
             parsed = list(Formatter().parse(question))
@@ -42,6 +50,11 @@ class Gate:
         for text, name, spec, conversion in parsed:
             if name is not None and (spec or conversion or name not in fields):
                 known = ", ".join(f"{{{field}}}" for field in sorted(fields)) or "none"
+                if name in ambiguous and not (spec or conversion):
+                    raise RegistrationError(
+                        f"{where}: the question {question!r} names {{{name}}}, which is one field's name and another's"
+                        f" alias, so it could show either; name one that is clear ({known}), or rename the alias"
+                    )
                 raise RegistrationError(
                     f"{where}: the question {question!r} names {{{name}}}, which is not a field of the input"
                     f" (they are: {known}; formats and attributes are not supported)"

@@ -2,22 +2,24 @@
 
 Bytes are standard base64 (RFC 4648 §4) wherever they stand, and URL-safe base64 is read as well. Pydantic writes the
 bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most decoders misread.
-Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept. Two more when reading: an
-iterable is validated at once, and the members of an enum in a `Literal` are read by their values.
+Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept. Three more when reading: an
+iterable is validated at once, the members of an enum in a `Literal` are read by their values, `true` is not the choice
+`1` nor `1` the choice `true`, which Python holds equal, and digits are no date.
 """
 
 from __future__ import annotations
 
 import binascii
 import dataclasses
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection
-from enum import Enum
+from enum import Enum, Flag
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator
+from pydantic_core import PydanticKnownError, PydanticSerializationError, SchemaSerializer, SchemaValidator
 
-from ..jsontext import MAX_NESTING
+from ..jsontext import MAX_NESTING, encode
 from .caching import cached_by_type
 
 __all__ = ["MARK", "document_schema", "read_base64", "serializer_for", "validator_for", "with_base64", "write_base64"]
@@ -29,6 +31,7 @@ _Purpose: TypeAlias = Literal["document", "validate", "validate text", "serializ
 
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _BYTES: Final = (bytes, bytearray, memoryview)
+_DATE: Final = re.compile("[0-9]{4}-")
 _SEQUENCES: Final = (list, tuple, set, frozenset)
 
 # Entries of a core schema that hold an author's values and not schemas.
@@ -158,14 +161,41 @@ class _Change:
     def _literal(self, node: dict[str, Any]) -> tuple[Any, bool]:
         """Members of a plain enum in a `Literal`, which JSON holds the values of."""
         members = [each for each in node["expected"] if _is_plain_member(each)]
-        if not members:
+        confusing = _confusing(node["expected"])
+        if not members and not confusing:
             return node, False
+        refusal = _refusal_of("literal_error", node["expected"])
 
         def member(value: Any) -> Any:
+            if type(value) in confusing:
+                for each in node["expected"]:
+                    found = each.value if isinstance(each, Enum) else each
+                    if found == value and isinstance(found, bool) == isinstance(value, bool):
+                        return each
+                raise refusal()
             return next((each for each in members if each.value == value and not isinstance(value, bool)), value)
 
         reads = {"type": "no-info", "function": member}
         return {"type": "function-before", "function": reads, "schema": node}, True
+
+    def _enum(self, node: dict[str, Any]) -> tuple[Any, bool]:
+        """The same for an enum by itself."""
+        values = [each.value for each in node["members"]]
+        # An integer may be a sum of a flag's, zero and one among them.
+        confusing = frozenset({bool}) if issubclass(node["cls"], Flag) else _confusing(values)
+        if not confusing:
+            return self._inside(node)
+        refusal = _refusal_of("enum", values)
+
+        def checked(value: Any) -> Any:
+            if type(value) not in confusing or any(
+                each == value and isinstance(each, bool) == isinstance(value, bool) for each in values
+            ):
+                return value
+            raise refusal()
+
+        reads = {"type": "no-info", "function": checked}
+        return _with_ref({"type": "function-before", "function": reads, "schema": node}, node), True
 
     def _tagged(self, node: dict[str, Any]) -> tuple[Any, bool]:
         """The same where they are tags."""
@@ -175,6 +205,50 @@ class _Change:
             return found, changed
         return {**found, "choices": {**by_value, **found["choices"]}}, True
 
+    def _dated(self, node: dict[str, Any]) -> tuple[Any, bool]:
+        """A date, or one with a time: pydantic reads digits alone as seconds since 1970, and no schema says so.
+
+        What a function has seen is no JSON to pydantic any more, and a strict date no text. So it is read in here.
+        """
+        inner: Any = SchemaValidator({key: value for key, value in node.items() if key != "ref"})
+        text, other = inner.validate_strings, inner.validate_python
+        refusal: Any = "date_parsing" if node["type"] == "date" else "datetime_parsing"
+
+        def read(value: Any) -> Any:
+            if not isinstance(value, str):
+                return other(value, strict=True)
+            if _DATE.match(value) is None:
+                raise PydanticKnownError(refusal, {"error": "it begins with no year"})
+            return text(value, strict=True)
+
+        read.__name__ = read.__qualname__ = node["type"]  # tells alternatives of a union apart in what pydantic reports
+        reads = {"type": "function-plain", "function": {"type": "no-info", "function": read}}
+        # In a union what a function gives would go before a string that is taken as it is; what `any` gives does not.
+        return _with_ref({"type": "chain", "steps": [{"type": "any"}, reads]}, node), True
+
+
+def _with_ref(changed: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    return {**changed, "ref": node["ref"]} if "ref" in node else changed
+
+
+def _confusing(choices: Collection[Any]) -> frozenset[type]:
+    """The types of values that may equal one of the choices, and be another value in JSON."""
+    values = [each.value if isinstance(each, Enum) else each for each in choices]
+    found: set[type] = set()
+    if any(type(each) is not bool and isinstance(each, (int, float)) and each in (0, 1) for each in values):
+        found.add(bool)
+    if any(type(each) is bool for each in values):
+        found |= {int, float}
+    return frozenset(found)
+
+
+def _refusal_of(kind: Any, choices: Collection[Any]) -> Callable[[], PydanticKnownError]:
+    """What is raised for a value that is none of the choices."""
+    values = [each.value if isinstance(each, Enum) else each for each in choices]
+    *others, last = [repr(each) if isinstance(each, str) else encode(each) for each in values]
+    expected = f"{', '.join(others)} or {last}" if others else last
+    return lambda: PydanticKnownError(kind, {"expected": expected})
+
 
 def _is_plain_member(value: Any) -> bool:
     return isinstance(value, Enum) and not isinstance(value, (str, int))
@@ -182,6 +256,9 @@ def _is_plain_member(value: Any) -> bool:
 
 _READING: Final = frozenset({"validate", "validate text"})
 _READ: Final[dict[str, Callable[[_Change, dict[str, Any]], tuple[Any, bool]]]] = {
+    "date": _Change._dated,
+    "datetime": _Change._dated,
+    "enum": _Change._enum,
     "generator": _Change._iterable,
     "literal": _Change._literal,
     "tagged-union": _Change._tagged,

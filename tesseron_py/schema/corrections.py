@@ -1,7 +1,7 @@
 """What JSON from agents and clients needs before pydantic sees it, worked out from a schema once.
 
-Three things that strict validation alone gets wrong on our wire: a field published without null may still come as null
-or not at all; `30.0` is an integer in JSON; and pydantic finds `true` among the choices `1` and `0`, as Python does.
+Two things that strict validation alone gets wrong on our wire: a field published without null may still come as null
+or not at all, and `30.0` is an integer in JSON.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from .issues import Issue, described
 from .references import BITS, Nullability, References
 
 
@@ -18,7 +17,7 @@ class Place:
 
     __slots__ = (
         "alternatives", "choices", "drop", "fill", "has_items", "inside", "is_choice", "items", "kinds", "needed",
-        "null", "others", "prefix", "properties", "refuse", "values",
+        "null", "others", "prefix", "properties", "values",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -31,8 +30,6 @@ class Place:
         """The values that are told."""
         self.is_choice: bool = False
         """Whether no others are taken."""
-        self.refuse: frozenset[type] = frozenset()
-        """Types whose values may equal a choice in Python and not in JSON; of these, only the choices are taken."""
         self.fill: list[str] = []
         """Required fields that take null: absent counts as null."""
         self.drop: list[str] = []
@@ -79,7 +76,7 @@ class Corrections:
     def _settle(self) -> None:
         """Find out where something is to be corrected, so that nothing else is looked at in a call."""
         places = self._places.values()
-        busy = {place for place in places if place.fill or place.drop or place.refuse}
+        busy = {place for place in places if place.fill or place.drop}
         found = len(busy)
         while True:
             busy |= {place for place in places if any(inner in busy for inner in place.below())}
@@ -91,16 +88,12 @@ class Corrections:
             place.others = place.values if place.values in busy else None
             place.has_items = place.items in busy or not busy.isdisjoint(place.prefix)
 
-    def apply(self, value: Any) -> tuple[Any, list[Issue]]:
-        """`value`, which may be changed in place, with whole floats as integers and the corrections made.
-
-        Returns it, and an issue for every value that must not pass for the choice it equals in Python.
-        """
-        issues: list[Issue] = []
+    def apply(self, value: Any) -> Any:
+        """`value`, which may be changed in place, with whole floats as integers and the corrections made."""
         value = _whole_to_int(value)
         if self.on_null or self.always:
-            _correct(self._root, value, [], issues)
-        return value, issues
+            _correct(self._root, value)
+        return value
 
     def _place(self, schema: Any) -> Place:
         leaves = list(self._leaves(schema, set()))
@@ -158,13 +151,6 @@ class Corrections:
             return
         place.kinds = frozenset(kinds)
         place.is_choice = not free
-        refuse: set[type] = set()
-        if "boolean" not in free and any(type(value) is not bool and value in (0, 1) for value in place.choices):
-            refuse.add(bool)
-        if not free & {"integer", "number"} and any(type(value) is bool for value in place.choices):
-            refuse |= {int, float}
-        if refuse:
-            place.refuse, self.always = frozenset(refuse), True
 
     def _leaves(self, schema: Any, followed: set[str]) -> Iterator[Mapping[str, Any]]:
         """The schemas at the ends of unions and references, each reference followed once."""
@@ -223,25 +209,21 @@ def _is_among(value: Any, choices: list[Any]) -> bool:
     return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices)
 
 
-def _matches(place: Place, value: Any, exactly: bool) -> bool:
-    """Whether a value may be meant for a place; unless exactly, one that equals a choice in Python counts as it."""
+def _matches(place: Place, value: Any) -> bool:
+    """Whether a value may be meant for a place."""
     if value is None:
         return place.null or place.kinds is None
     if place.alternatives:
-        return any(_matches(each, value, exactly) for each in place.alternatives)
-    if not exactly and type(value) in place.refuse:
-        return value in place.choices
+        return any(_matches(each, value) for each in place.alternatives)
     if place.kinds is not None and not place.kinds & _kinds_of(value):
         return False
     if isinstance(value, dict):
         return all(name in value for name in place.needed) and all(
-            (item is None and name in place.drop) or ((inner := _below(place, name)) and _matches(inner, item, exactly))
+            (item is None and name in place.drop) or ((inner := _below(place, name)) and _matches(inner, item))
             for name, item in value.items()
         )
     if isinstance(value, list):
-        return all(
-            (inner := _at(place, index)) is None or _matches(inner, item, exactly) for index, item in enumerate(value)
-        )
+        return all((inner := _at(place, index)) is None or _matches(inner, item) for index, item in enumerate(value))
     return not place.is_choice or _is_among(value, place.choices)
 
 
@@ -251,11 +233,7 @@ def _chosen(place: Place, value: Any) -> Place | None:
     found = [each for each in place.alternatives if each.kinds is None or each.kinds & kinds]
     if len(found) == 1:
         return found[0]
-    for exactly in (True, False):
-        for each in found:
-            if _matches(each, value, exactly):
-                return each
-    return None
+    return next((each for each in found if _matches(each, value)), None)
 
 
 def _below(place: Place, name: str) -> Place | None:
@@ -266,12 +244,10 @@ def _at(place: Place, index: int) -> Place | None:
     return place.prefix[index] if index < len(place.prefix) else place.items
 
 
-def _correct(place: Place, value: Any, path: list[str | int], issues: list[Issue]) -> None:
-    if type(value) in place.refuse and not _is_among(value, place.choices):
-        issues.append(Issue(f"{described(place.choices)} is expected, got {described([value])}", path))
-    elif place.alternatives:
+def _correct(place: Place, value: Any) -> None:
+    if place.alternatives:
         if isinstance(value, (dict, list)) and (chosen := _chosen(place, value)) is not None:
-            _correct(chosen, value, path, issues)
+            _correct(chosen, value)
     elif isinstance(value, dict):
         for name in place.drop:
             if name in value and value[name] is None:
@@ -280,15 +256,15 @@ def _correct(place: Place, value: Any, path: list[str | int], issues: list[Issue
             value.setdefault(name)
         for name, inner in place.inside:
             if name in value:
-                _correct(inner, value[name], [*path, name], issues)
+                _correct(inner, value[name])
         if place.others is not None:
             for name, item in value.items():
                 if name not in place.properties:
-                    _correct(place.others, item, [*path, name], issues)
+                    _correct(place.others, item)
     elif isinstance(value, list) and place.has_items:
         for index, item in enumerate(value):
             if (found := _at(place, index)) is not None:
-                _correct(found, item, [*path, index], issues)
+                _correct(found, item)
 
 
 def _whole_to_int(value: Any) -> Any:

@@ -1,54 +1,162 @@
-"""The names of a type's fields, in Python and on the wire."""
+"""The names of a type's fields, in Python and on the wire, and what a call gives for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from ..unset import UNSET
 
-def wire_names(adapter: TypeAdapter[Any]) -> dict[str, str]:
-    """By the Python name of each top-level field, the name it is published under: of several aliases the first.
 
-    Empty for a type without named fields.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Named:
+    """One top-level field of an input.
+
+    Attributes:
+        name: Its name in Python.
+        wire: The name it is published under: of several aliases the first.
+        aliases: All names by which an agent may give it.
+        cls: The class whose attribute it is; `None` for a key.
+        kept: Whether a validated value has it. A dataclass gives an `InitVar` to its `__post_init__`, and what may
+            stand under its name afterwards is something else.
+        is_secret: Its value is never shown.
     """
-    return {name: _alias(found) or name for name, found in _fields(adapter.core_schema, {})}
+
+    name: str
+    wire: str
+    aliases: tuple[str, ...]
+    cls: type | None = None
+    kept: bool = True
+    is_secret: bool = False
+
+    def read(self, value: Any, raw: Mapping[str, Any]) -> Any:
+        """What a call gives for it: what the handler gets, or else what the agent gave; `UNSET` where it is absent."""
+        found: Any = UNSET
+        if not self.kept:
+            pass
+        elif self.cls is None:
+            found = value.get(self.name, UNSET) if isinstance(value, Mapping) else UNSET
+        elif isinstance(value, self.cls):
+            found = getattr(value, self.name, UNSET)
+        if found is UNSET:
+            found = next((raw[alias] for alias in self.aliases if alias in raw), UNSET)
+            if self.is_secret and found is not UNSET:
+                return _HIDDEN
+        return found
 
 
-def read_fields(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of a validated value under both of their names; what is absent is left out."""
-    found: dict[str, Any] = {}
-    for name, wire in names.items():
-        if isinstance(value, Mapping):
-            if name in value:
-                found[name] = found[wire] = value[name]
-        elif hasattr(value, name):
-            found[name] = found[wire] = getattr(value, name)
-    return found
+class _Inside:
+    """In place of the class of what a root model holds: a value is the root model, which has no such attributes."""
 
 
-def _fields(schema: Any, definitions: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+_HIDDEN = "**********"  # as pydantic's secrets write themselves
+
+
+class Names:
+    """The top-level fields of an input, and what a question about a call may name.
+
+    Attributes:
+        wire: By the Python name of each field, the name it is published under.
+        known: The names in Python and on the wire that stand for one field.
+        ambiguous: Those that stand for two: an alias that is another field's name.
+    """
+
+    __slots__ = ("_fields", "ambiguous", "known", "wire")
+
+    def __init__(self, fields: Iterable[Named]) -> None:
+        self._fields = list(fields)
+        self.wire: dict[str, str] = {each.name: each.wire for each in self._fields}
+        self.ambiguous: frozenset[str] = frozenset(
+            wire for name, wire in self.wire.items() if wire != name and wire in self.wire
+        )
+        self.known: frozenset[str] = frozenset({*self.wire, *self.wire.values()}) - self.ambiguous
+
+    def values(self, value: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """What a call gives for each field, under both of its names; what is absent or ambiguous is left out.
+
+        Args:
+            value: The validated value.
+            raw: What the agent gave.
+        """
+        found: dict[str, Any] = {}
+        for each in self._fields:
+            if (given := each.read(value, raw)) is not UNSET:
+                found[each.name] = found[each.wire] = given
+        return {name: given for name, given in found.items() if name not in self.ambiguous}
+
+
+def names_of(adapter: TypeAdapter[Any], published: Mapping[str, Any]) -> Names:
+    """The fields of a type; none for a type without named fields.
+
+    Args:
+        adapter: The type.
+        published: Its schema, which says what is secret.
+    """
+    properties = published.get("properties", {})
+    found = list(_fields(adapter.core_schema, {}, None))
+    aliases = {alias for _, each, _ in found for alias in _aliases(each)}
+    return Names(_named(name, each, cls, aliases, properties) for name, each, cls in found)
+
+
+def names_in(schema: Mapping[str, Any]) -> Names:
+    """The fields of an author's JSON Schema. What is made of them may be anything; a mapping has them as keys."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return Names([])
+    return Names(Named(name, name, (name,), is_secret=_is_secret(each)) for name, each in properties.items())
+
+
+def _named(
+    name: str, field: Mapping[str, Any], cls: type | None, taken: Collection[str], properties: Mapping[str, Any]
+) -> Named:
+    aliases = list(_aliases(field))
+    if name not in taken:
+        aliases.append(name)  # a model may take both
+    wire = aliases[0] if aliases else name
+    kept = not field.get("init_only", False)
+    return Named(name, wire, tuple(aliases), cls, kept, _is_secret(properties.get(wire)))
+
+
+def _is_secret(schema: object) -> bool:
+    return isinstance(schema, Mapping) and schema.get("writeOnly") is True
+
+
+def _fields(
+    schema: Any, definitions: dict[str, Any], cls: type | None
+) -> Iterator[tuple[str, Mapping[str, Any], type | None]]:
     while isinstance(schema, Mapping):
         match schema["type"]:
             case "typed-dict" | "model-fields":
-                yield from schema["fields"].items()
+                for name, each in schema["fields"].items():
+                    yield name, each, cls
                 return
             case "dataclass-args":
-                yield from ((each["name"], each) for each in schema["fields"] if each.get("init", True))
+                for each in schema["fields"]:
+                    if each.get("init", True):
+                        yield each["name"], each, cls
                 return
             case "definitions":
                 definitions = {each["ref"]: each for each in schema["definitions"]}
                 schema = schema["schema"]
             case "definition-ref":
                 schema = definitions.get(schema["schema_ref"])
-            case _:  # a model, a default, a nullable, a validator around one
+            case "model" | "dataclass":
+                root, cls = cls, schema["cls"]
+                if root is not None or schema.get("root_model"):
+                    cls = _Inside
+                schema = schema["schema"]
+            case _:  # a default, a nullable, a validator around one
                 schema = schema.get("schema")
 
 
-def _alias(found: Mapping[str, Any]) -> str | None:
+def _aliases(found: Mapping[str, Any]) -> Iterator[str]:
     alias = found.get("validation_alias")
-    if isinstance(alias, list):  # a path, or several: a path of one step is a name
-        paths = alias if alias and isinstance(alias[0], list) else [alias]
-        alias = next((path[0] for path in paths if len(path) == 1), None)
-    return alias if isinstance(alias, str) else None
+    if isinstance(alias, str):
+        yield alias
+    elif isinstance(alias, list):  # a path, or several: a path of one step is a name
+        for path in alias if alias and isinstance(alias[0], list) else [alias]:
+            if len(path) == 1 and isinstance(path[0], str):
+                yield path[0]

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from ..errors import InvalidInput, RegistrationError
 from ..jsontext import decode, encode
 from ..unset import UNSET
+from .advice import warn_of_defaults, with_unknown_parameters
 from .alternatives import nearest_issues
 from .constraints import UnusableConstraint, unusable_pattern
 from .docstring import Documentation, documentation_of
@@ -24,7 +25,7 @@ from .generate import named, output_schema, reason, schemas_of
 from .handler import Handler, is_function, read, return_annotation
 from .inline import inline_schema
 from .issues import Issue, Mismatch, kind
-from .names import read_fields, wire_names
+from .names import Names, names_in, names_of
 from .parameters import annotated, bare, input_annotation, optional, replaced
 from .validation import JsonValidator
 
@@ -37,18 +38,24 @@ _make_typed_dict: Any = TypedDict  # type checkers want its arguments as literal
 class Bound:
     """One call's arguments, validated."""
 
-    __slots__ = ("_arguments", "_context", "_names", "_value")
+    __slots__ = ("_arguments", "_context", "_names", "_raw", "_value")
 
-    def __init__(self, arguments: Mapping[str, Any], context: str | None, value: Any, names: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Mapping[str, Any], context: str | None, value: Any, raw: Mapping[str, Any], names: Names
+    ) -> None:
         self._arguments = arguments
         self._context = context
         self._value = value
+        self._raw = raw
         self._names = names
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The validated top-level values, by their names in Python and on the wire; what is absent is left out."""
-        return read_fields(self._value, self._names)
+        """The top-level values, by their names in Python and on the wire; what is absent is left out.
+
+        As the handler gets them, or, where they are not to be read off what it gets, as the agent gave them.
+        """
+        return self._names.values(self._value, self._raw)
 
     def call(self, fn: Callable[..., Any], context: Any) -> Any:
         """`fn` with these arguments, and `context` where its parameter is."""
@@ -67,6 +74,7 @@ class HandlerSignature:
         context_parameter: The name of the parameter that takes the context, or `None`.
         return_annotation: Resolved, or `UNSET` when there is none.
         fields: The names that may stand in a question about a call: the fields' names in Python and on the wire.
+        ambiguous: The names that may not, since they are one field's in Python and another's on the wire.
         description: What the handler's docstring says of it as a whole.
     """
 
@@ -75,8 +83,9 @@ class HandlerSignature:
     context_parameter: str | None
     return_annotation: Any
     fields: frozenset[str]
+    ambiguous: frozenset[str]
     description: str
-    _names: Mapping[str, str] = field(repr=False)
+    _names: Names = field(repr=False)
     _validate: Callable[[Any], Any] = field(repr=False)
     _value_parameter: str | None = field(repr=False)
     _spread: bool = field(repr=False)  # the value holds the arguments by name, instead of being one
@@ -109,7 +118,7 @@ class HandlerSignature:
             raise InvalidInput(str(error), error.data) from None
         name = self._value_parameter
         arguments = value if self._spread else {} if name is None else {name: value}
-        return Bound(arguments, self.context_parameter, value, self._names)
+        return Bound(arguments, self.context_parameter, value, raw, self._names)
 
 
 def read_handler(
@@ -134,7 +143,8 @@ def read_handler(
         RegistrationError: It cannot be declared like this; the message has the function, file and line, and the mend.
     """
     handler = read(fn)
-    documentation = documentation_of(fn)
+    is_input = json_schema is None and input_type is UNSET
+    documentation = with_unknown_parameters(documentation_of(fn), fn, handler, warn=is_input)
     if json_schema is not None:
         if input_type is not UNSET:
             raise RegistrationError(f"{handler.where}: give the input a type or a JSON Schema, not both")
@@ -167,8 +177,9 @@ def _by_parameters(handler: Handler, documentation: Documentation, name: str) ->
             faults.add(f"its parameters have no JSON Schema ({_why(error)})")
         faults.refuse(error)
     schema.pop("title", None)
-    names = wire_names(adapter)
-    _check_wire_names(handler, names)
+    names = names_of(adapter, schema)
+    _check_wire_names(handler, names.wire)
+    warn_of_defaults(handler, annotations, schema, names.wire)
     return _signature(handler, documentation, schema, names, validate=validator, spread=True)
 
 
@@ -203,7 +214,8 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
         faults.refuse()
     if parameter in documentation.parameters:
         schema.setdefault("description", documentation.parameters[parameter])
-    return _signature(handler, documentation, schema, wire_names(adapter), validate=validator, parameter=parameter)
+    names = names_of(adapter, schema)
+    return _signature(handler, documentation, schema, names, validate=validator, parameter=parameter)
 
 
 def _by_json_schema(
@@ -221,8 +233,6 @@ def _by_json_schema(
         raise RegistrationError(
             f'{where}: the JSON Schema of an input has "type": "object" at its root, not {schema.get("type")!r}'
         )
-    properties = schema.get("properties")
-    names = {name: name for name in properties} if isinstance(properties, dict) else {}
 
     def checked(raw: Any) -> Any:
         if validate is None:
@@ -237,14 +247,14 @@ def _by_json_schema(
     parameter = _value_parameter(handler)
     if handler.faults:
         handler.faults.refuse()
-    return _signature(handler, documentation, schema, names, validate=checked, parameter=parameter)
+    return _signature(handler, documentation, schema, names_in(schema), validate=checked, parameter=parameter)
 
 
 def _signature(
     handler: Handler,
     documentation: Documentation,
     schema: dict[str, Any],
-    names: Mapping[str, str],
+    names: Names,
     *,
     validate: Callable[[Any], Any],
     parameter: str | None = None,
@@ -255,7 +265,8 @@ def _signature(
         is_async=handler.is_async,
         context_parameter=handler.context,
         return_annotation=handler.returns,
-        fields=frozenset(names) | frozenset(names.values()),
+        fields=names.known,
+        ambiguous=names.ambiguous,
         description=documentation.description,
         _names=names,
         _validate=validate,

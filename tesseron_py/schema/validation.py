@@ -6,11 +6,10 @@ enums, sets) is parsed and nothing else is converted. `corrections` prepares wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -68,30 +67,27 @@ class JsonValidator:
             text = encode(raw)
         except ValueError as error:
             raise Mismatch([Issue(f"it cannot be read as JSON: {error}", [])]) from error
-        corrections, issues = self._corrections, None
+        corrections = self._corrections
         if corrections.always or (corrections.on_null and "null" in text) or _holds_float(raw):
             # Read again, since what came is not ours to change.
-            raw, issues = corrections.apply(decode(text))
+            raw = corrections.apply(decode(text))
             text = encode(raw)
-        if len(text) > _DIGITS and _MANY_DIGITS.search(text[::_STRIDE]):
-            issues = [*(issues or ()), *self._beyond_floats(raw, [])]
-        value: Any = None
         try:
-            value = self._validate(text, strict=True, extra=self._extra)
+            return self._validate(text, strict=True, extra=self._extra)
         except ValidationError as error:
             if not self._is_open:
-                raise Mismatch([*(issues or ()), *self._issues(error, raw)]) from error
+                raise Mismatch(self._issues(error, raw)) from error
             # pydantic's switch refuses unknown fields of models that allow them, too. Those go through; with unions
             # one refusal brings others along, so what else is wrong shows only without the switch.
             found = issues_of(error, raw, noun=self._noun, show=self._may_show)
-            issues = [*(issues or ()), *self._suggested(filter(self._is_unknown, found), raw)]
+            issues = self._suggested(filter(self._is_unknown, found), raw)
             try:
                 value = self._validate(text, strict=True)
             except ValidationError as again:
                 issues += [issue for issue in self._issues(again, raw) if issue not in issues]
-        if issues:
-            raise Mismatch(issues)
-        return value
+            if issues:
+                raise Mismatch(issues) from error
+            return value
 
     def _issues(self, error: ValidationError, raw: Any) -> list[Issue]:
         found = nearest_issues(error, raw, noun=self._noun, show=self._may_show, choices=self._choices)
@@ -124,16 +120,6 @@ class JsonValidator:
             found += [choice for choice in place["enum"] if choice not in found]
         return found
 
-    def _beyond_floats(self, value: Any, path: Path) -> list[Issue]:
-        """The integers that a float takes as infinity, where no integer is expected."""
-        if isinstance(value, (dict, list)):
-            entries = value.items() if isinstance(value, dict) else enumerate(value)
-            return [issue for key, item in entries for issue in self._beyond_floats(item, [*path, key])]
-        if type(value) is not int or -_FLOATS < value < _FLOATS:
-            return []
-        kinds = {place.get("type") for place in self._places(path)}
-        return [Issue("the number is too large", path)] if kinds and kinds <= {"number", "string"} else []
-
     def _may_show(self, path: Path) -> bool:
         return self._show and not any(place.get("writeOnly") for place in self._places(path))
 
@@ -153,14 +139,6 @@ class JsonValidator:
         for step in path:
             places = [each for place in places for each in _alternatives(_below(place, step))]
         return places
-
-
-# What is a number of so many digits, looked for in the way that finds soonest that there is none: of 309 in a row
-# every 30th is a digit, too.
-_DIGITS: Final = 308
-_STRIDE: Final = 30
-_MANY_DIGITS: Final = re.compile(r"\d{10}")
-_FLOATS: Final = 2**1024
 
 
 def _holds_float(value: Any) -> bool:

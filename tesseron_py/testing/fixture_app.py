@@ -19,6 +19,7 @@ from ..context import Context
 from ..errors import ActionError, InternalError, InvalidInput, TesseronError
 from ..limits import Limits
 from ..resources import Emit, ResourceBuilder
+from ..schema.names import Names
 from ..schema.signature import Bound, HandlerSignature
 from ..schema.subset import check_subset
 from ..unset import UNSET
@@ -286,4 +287,4 @@ class _AnyInput(HandlerSignature):
 
     def bind(self, raw: Any) -> Bound:
         value = raw if self._check is None else self._check(raw)
-        return Bound({self._value_parameter or "": value}, self.context_parameter, value, {})
+        return Bound({self._value_parameter or "": value}, self.context_parameter, value, {}, Names([]))

@@ -61,7 +61,7 @@ KNOWN = 'known are "text", "count", "price", "express", "size", "level", "day", 
         ({"text": "a", "express": 1}, "express: true or false is expected, got 1", [["express"]]),
         ({"text": "a", "size": "huge"}, "size: 'small' or 'large' is expected, got \"huge\"", [["size"]]),
         ({"text": "a", "level": 3}, "level: 1 or 2 is expected, got 3", [["level"]]),
-        ({"text": "a", "level": True}, "level: one of 1, 2 is expected, got true", [["level"]]),
+        ({"text": "a", "level": True}, "level: 1 or 2 is expected, got true", [["level"]]),
         ({"text": "a", "day": "31.1.2026"}, 'day: a date such as 2026-01-31 is expected, got "31.1.2026"', [["day"]]),
         (
             {"text": "a", "at": "noon"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -200,11 +201,11 @@ class Deep(BaseModel):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("level", True, 'one of 0, 1, "high" is expected, got true'),
-        ("level", False, 'one of 0, 1, "high" is expected, got false'),
+        ("level", True, "0, 1 or 'high' is expected, got true"),
+        ("level", False, "0, 1 or 'high' is expected, got false"),
         ("on", 1, "true is expected, got 1"),
         ("on", 1.0, "true is expected, got 1"),
-        ("size", True, "one of 1.0, 2.5 is expected, got true"),
+        ("size", True, "1.0 or 2.5 is expected, got true"),
     ],
 )
 def test_a_choice_that_is_equal_in_python_only_is_none(name: str, value: Any, message: str) -> None:
@@ -265,9 +266,9 @@ def test_null_is_corrected_below_unions(type: Any, given: Any, found: Any) -> No
 
 
 def test_a_choice_below_a_union_is_no_boolean() -> None:
-    assert issues(Row | Column, {"kind": True, "note": "a"}) == [('one of 1, "row" is expected, got true', ["kind"])]
+    assert issues(Row | str, {"kind": True, "note": "a"}) == [("1 or 'row' is expected, got true", ["kind"])]
     assert issues(list[Column | str], [{"width": 1, "rows": [{"kind": True}]}])[0] == (
-        'one of 1, "row" is expected, got true', [0, "rows", 0, "kind"],
+        "1 or 'row' is expected, got true", [0, "rows", 0, "kind"],
     )  # fmt: skip
 
 
@@ -284,7 +285,7 @@ def test_members_of_an_enum_in_a_literal_are_read_by_their_values() -> None:
 def test_a_flag_is_a_sum_of_its_members() -> None:
     assert validator(Rights)(3) == Rights.READ | Rights.WRITE
     assert validator(Rights | str)(2.0) is Rights.WRITE
-    assert issues(Rights, True) == [("one of 1, 2 is expected, got true", [])]
+    assert issues(Rights, True) == [("1 or 2 is expected, got true", [])]
     assert issues(list[Rights], [8])[0][1] == [0]
 
 
@@ -298,21 +299,23 @@ HUGE = 10**400
 
 
 @pytest.mark.parametrize(
-    ("type", "value", "path"),
+    ("type", "value"),
     [
-        (float, HUGE, []),
-        (float | None, -HUGE, []),
-        (dict[str, list[float]], {"a": [1.5, HUGE]}, ["a", 1]),
-        (tuple[float, int], [HUGE, 1], [0]),
+        (int, HUGE),
+        (Any, -HUGE),
+        (float | None, HUGE),
+        (dict[str, list[float]], {"a": [1.5, HUGE]}),
+        (tuple[float, int], [1.5, HUGE]),
     ],
 )
-def test_a_number_is_never_infinite(type: Any, value: Any, path: list[Any]) -> None:
-    assert issues(type, value) == [("the number is too large", path)]
+def test_a_number_that_no_float_can_be_is_refused_everywhere(type: Any, value: Any) -> None:
+    assert issues(type, value) == [("it cannot be read as JSON: a number is too large for a float", [])]
 
 
 @pytest.mark.parametrize("type", [int, Any, float | int])
-def test_an_integer_may_be_of_any_size(type: Any) -> None:
-    assert validator(type)(HUGE) == HUGE
+def test_an_integer_may_be_as_large_as_a_float(type: Any) -> None:
+    largest = int(sys.float_info.max)
+    assert validator(type)(largest) == largest
     assert validator(float)(2**1023) == 2.0**1023
     assert validator(str)(str(HUGE)) == str(HUGE)
 
@@ -325,7 +328,7 @@ def test_what_is_equal_in_json_is_the_choice() -> None:
 
 def test_both_kinds_of_issue_are_listed_together() -> None:
     assert issues(Flags, {"level": True, "size": "x", "q": 1}) == [
-        ('one of 0, 1, "high" is expected, got true', ["level"]),
+        ("0, 1 or 'high' is expected, got true", ["level"]),
         ('1.0 or 2.5 is expected, got "x"', ["size"]),
         ('unknown argument "q"; known are "level", "on", "size", "mixed", "free"', ["q"]),
     ]
@@ -336,7 +339,7 @@ Json = TypeAliasType("Json", "dict[str, Json] | list[Json] | Literal[1] | str | 
 
 def test_recursive_types_are_corrected_without_end() -> None:
     assert validator(Json)({"a": [1, "x", None]}) == {"a": [1, "x", None]}
-    assert issues(list[Json], [True])[0] == ("1 is expected, got true", [0])
+    assert issues(list[Json], [True])[0] == ("an object, a list, 1 or a string is expected, got true", [0])
 
 
 @pytest.mark.parametrize(
@@ -354,8 +357,7 @@ def test_recursive_types_are_corrected_without_end() -> None:
 def test_any_document_can_be_read(document: dict[str, Any]) -> None:
     corrections = Corrections(document)
     for value in (None, 1.0, "x", {"a": None, "b": {}}, [None, 1.0, [2.0]]):
-        corrected, found = corrections.apply(value)
-        assert not found
+        corrected = corrections.apply(value)
         assert corrected == value or isinstance(corrected, dict)
 
 

@@ -1,0 +1,175 @@
+"""Values that look like another in Python or to pydantic, and are another in JSON."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import Enum, IntEnum, IntFlag
+from typing import Any, Literal
+
+import pytest
+from pydantic import AwareDatetime, BaseModel, NaiveDatetime, PastDate
+
+from tesseron_py.errors import InvalidAnswer, InvalidInput
+from tesseron_py.schema.elicitation import form_for
+from tesseron_py.schema.signature import read_handler
+
+
+def bound(declared: Any, value: Any) -> Any:
+    """What a handler gets for `value` in its parameter of the type `declared`."""
+
+    def handler(it: Any) -> None: ...
+
+    handler.__annotations__["it"] = declared
+    return read_handler(handler, name="act").bind({"it": value}).values["it"]
+
+
+def refusal(declared: Any, value: Any) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        bound(declared, value)
+    (issue,) = refused.value.data
+    return str(issue["message"])
+
+
+# Digits are no date -----------------------------------------------------------------------------------------------
+
+DATE = "a date such as 2026-01-31"
+DATETIME = "a date and time such as 2026-01-31T12:00:00Z"
+
+
+@pytest.mark.parametrize("text", ["0", "20260131", "1.5", "-3", "86400", "1769817600", "x", ""])
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (date, DATE),
+        (PastDate, DATE),
+        (date | None, DATE),
+        (datetime, DATETIME),
+        (AwareDatetime, DATETIME),
+        (NaiveDatetime, DATETIME),
+        (date | datetime, f"{DATE} or {DATETIME}"),
+    ],
+)
+def test_digits_are_no_date(declared: Any, expected: str, text: str) -> None:
+    assert refusal(declared, text) == f'{expected} is expected, got "{text}"'
+
+
+@pytest.mark.parametrize("value", [0, 20260131, True, None, [], {}])
+def test_nor_is_anything_else(value: Any) -> None:
+    assert refusal(date, value).startswith(f"{DATE} is expected, got ")
+
+
+@pytest.mark.parametrize("text", ["0", "20260131"])
+def test_a_person_types_no_seconds_either(text: str) -> None:
+    for declared in (date, datetime):
+        with pytest.raises(InvalidAnswer):
+            form_for(declared).parse({"value": text})
+
+
+class Report(BaseModel):
+    day: date = date(2026, 1, 1)
+    days: dict[date, int] = {}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "expected"),
+    [
+        (date, "2026-01-31", date(2026, 1, 31)),
+        (datetime, "2026-01-31T10:00:00", datetime(2026, 1, 31, 10)),
+        (date | datetime, "2026-01-31T10:00:00", datetime(2026, 1, 31, 10)),
+        (datetime | str, "2026-01-31T10:00:00", datetime(2026, 1, 31, 10)),
+        (datetime | str, "20260131", "20260131"),
+        (str | datetime, "2026-01-31T10:00:00", "2026-01-31T10:00:00"),
+        (datetime | int, 20260131, 20260131),
+        (Report, {"days": {"2026-01-31": 1}}, Report(days={date(2026, 1, 31): 1})),
+    ],
+)
+def test_dates_are_read_as_before(declared: Any, value: Any, expected: Any) -> None:
+    found = bound(declared, value)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_the_name_of_an_entry_is_no_date_of_digits() -> None:
+    assert refusal(Report, {"days": {"0": 1}}) == f'{DATE} is expected, got "0"'
+
+
+def test_the_rest_of_a_date_says_what_it_said() -> None:
+    assert refusal(AwareDatetime, "2026-01-31T10:00:00").startswith("a time with an offset, such as")
+    assert "past" in refusal(PastDate, "9999-01-01")
+
+
+# `true` is not 1 --------------------------------------------------------------------------------------------------
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Answer(Enum):
+    YES = True
+
+
+class Bits(IntFlag):
+    A = 1
+    B = 2
+
+
+class ByNumber(BaseModel):
+    v: Literal[1]
+
+
+class BySwitch(BaseModel):
+    v: bool
+
+
+class ByTrue(BaseModel):
+    v: Literal[True]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "expected"),
+    [
+        (float | Literal[True], 1, 1.0),
+        (float | Literal[True], 1.0, 1.0),
+        (float | Literal[True], True, True),
+        (Literal[1, 2, 3] | bool, True, True),
+        (Literal[1, 2, 3] | bool, 1, 1),
+        (Literal[0, 1] | bool, False, False),
+        (bool | Literal[0, 1], 0, 0),
+        (list[Literal[1] | bool], [True, 1.0], [True, 1]),
+        (ByNumber | BySwitch, {"v": True}, BySwitch(v=True)),
+        (ByNumber | BySwitch, {"v": 1}, ByNumber(v=1)),
+        (ByTrue | ByNumber, {"v": 1.0}, ByNumber(v=1)),
+        (Literal[Level.LOW] | bool, True, True),
+        (Literal[Answer.YES] | float, 1, 1.0),
+        (Literal[1, True], True, True),
+        (Literal[1, True], 1, 1),
+        (Level | bool, True, True),
+        (Level | bool, 1, Level.LOW),
+        (Bits | bool, True, True),
+        (Bits | bool, 3, Bits.A | Bits.B),
+    ],
+)
+def test_a_union_takes_each_for_itself(declared: Any, value: Any, expected: Any) -> None:
+    found = bound(declared, value)
+    assert found == expected
+    assert type(found) is type(expected)
+    if isinstance(expected, list):
+        assert [*map(type, found)] == [*map(type, expected)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "message"),
+    [
+        (Literal[1, 2, "a"], True, "1, 2 or 'a' is expected, got true"),
+        (Literal[True], 1.0, "true is expected, got 1"),
+        (Literal[True, "a"], 0, "true or 'a' is expected, got 0"),
+        (Level, True, "1 or 2 is expected, got true"),
+        (Answer, 1, "true is expected, got 1"),
+        (Bits, False, "1 or 2 is expected, got false"),
+        (Literal[Level.LOW] | None, True, "1 is expected, got true"),
+    ],
+)
+def test_a_choice_is_taken_for_no_other(declared: Any, value: Any, message: str) -> None:
+    assert refusal(declared, value) == message
