@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Final
+
+logger = logging.getLogger("tesseron_py.schema")
 
 _HEADERS: Final = {
     "numpy": re.compile(r"^[ \t]*(?:Other[ \t]+)?(?:Parameters|Attributes)[ \t]*\n[ \t]*-{3,}[ \t]*$", re.MULTILINE),
@@ -39,11 +42,13 @@ class Documentation:
     Attributes:
         description: Of the whole: without what it says of parameters, exceptions and examples; what is returned is a
             line of its own at the end.
-        parameters: By name.
+        parameters: By name; of a class what it says of its attributes, too.
+        arguments: Of these, the ones that a function's docstring calls parameters or arguments.
     """
 
     description: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
 
 def documentation_of(fn: Any) -> Documentation:
@@ -53,7 +58,9 @@ def documentation_of(fn: Any) -> Documentation:
     parameters: dict[str, str] = {}
     for each in reversed(documents):
         parameters.update(each.parameters)
-    return Documentation(description, parameters)
+    # A class's may be those of other methods.
+    is_function = inspect.isroutine(_innermost(fn))
+    return Documentation(description, parameters, documents[0].arguments if is_function and documents else {})
 
 
 def read(text: str) -> Documentation:
@@ -62,14 +69,18 @@ def read(text: str) -> Documentation:
     style = next((name for name, header in _HEADERS.items() if header.search(text)), None)
     sections = [] if style is None else _sections(text, style)
     parameters: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for section in sections:
         if section.kind.value in ("parameters", "other parameters", "attributes"):
             for each in section.value:
                 if described := unwrapped(each.description or ""):
-                    parameters.setdefault(each.name.lstrip("*\\"), described)
+                    name = each.name.lstrip("*\\")
+                    parameters.setdefault(name, described)
+                    if section.kind.value != "attributes":
+                        arguments.setdefault(name, described)
     if not parameters:
         return Documentation(text)
-    return Documentation("\n\n".join(filter(None, map(_kept, sections))), parameters)
+    return Documentation("\n\n".join(filter(None, map(_kept, sections))), parameters, arguments)
 
 
 def documented(document: dict[str, Any]) -> dict[str, Any]:
@@ -121,9 +132,7 @@ def _folded(name: str) -> str:
 
 
 def _docstrings(fn: Any) -> Iterator[str]:
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    fn = inspect.unwrap(fn)
+    fn = _innermost(fn)
     if inspect.isclass(fn):
         found = [_of_class(fn), _of_method(fn, "__init__")]
     elif inspect.isroutine(fn):
@@ -133,6 +142,12 @@ def _docstrings(fn: Any) -> Iterator[str]:
     else:
         found = []
     yield from filter(None, found)
+
+
+def _innermost(fn: Any) -> Any:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return inspect.unwrap(fn)
 
 
 def _of_class(cls: type) -> str | None:
@@ -179,6 +194,10 @@ def _parsers() -> Mapping[str, Callable[[str], list[Any]]]:
     try:
         import griffe
     except ImportError:
+        logger.info(
+            "A docstring describes parameters, and agents get it whole: griffe, which reads it, is not installed;"
+            ' pip install "tesseron-py[docstrings]"'
+        )
         return {}
     return {
         "google": lambda text: griffe.parse_google(

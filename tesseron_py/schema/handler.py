@@ -20,7 +20,17 @@ from .faults import Faults
 if TYPE_CHECKING:
     from .definition import Definition
 
-__all__ = ["Handler", "Parameter", "Unresolved", "is_async", "is_function", "place_of", "read", "return_annotation"]
+__all__ = [
+    "Handler",
+    "Parameter",
+    "Unresolved",
+    "is_async",
+    "is_function",
+    "layers_of",
+    "place_of",
+    "read",
+    "return_annotation",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ def read(fn: Callable[..., Any]) -> Handler:
     Raises:
         RegistrationError: Its parameters cannot be read; the message says where it stands and how to mend it.
     """
-    layers = _layers(fn)
+    layers = layers_of(fn)
     innermost, asynchronous = layers[-1], is_async(fn)
     faults = Faults(place_of(fn), lambda: _definition(fn, innermost, asynchronous))
     signature = _signature(fn, faults.where)
@@ -105,7 +115,7 @@ def return_annotation(fn: Callable[..., Any]) -> Any:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
         return UNSET
-    layers = _layers(fn)
+    layers = layers_of(fn)
     faults = Faults(place_of(fn), lambda: _definition(fn, layers[-1], is_async(fn)))
     found = _return(signature, Scope(layers[-1], _owner(layers)), faults)
     if faults:
@@ -115,7 +125,7 @@ def return_annotation(fn: Callable[..., Any]) -> Any:
 
 def is_async(fn: Callable[..., Any]) -> bool:
     """Whether `fn`, or what it wraps, is an `async def`."""
-    return any(inspect.iscoroutinefunction(layer) for layer in _layers(fn))
+    return any(inspect.iscoroutinefunction(layer) for layer in layers_of(fn))
 
 
 def is_function(value: object) -> bool:
@@ -125,13 +135,13 @@ def is_function(value: object) -> bool:
 
 def place_of(fn: Callable[..., Any]) -> str:
     """The function and where it stands: `remove (app.py:12)`."""
-    innermost = _layers(fn)[-1]
+    innermost = layers_of(fn)[-1]
     name = getattr(innermost, "__qualname__", None) or type(innermost).__qualname__
     code = getattr(innermost, "__code__", None)
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else str(name)
 
 
-def _layers(fn: Any, *, wrapped: bool = True) -> list[Any]:
+def layers_of(fn: Any, *, wrapped: bool = True) -> list[Any]:
     """`fn` and what it wraps, down to the function that does the work.
 
     Without `wrapped` it ends at a decorator's function, which may make something else of what it wraps.
@@ -191,7 +201,7 @@ def _drop(definition: Definition, *, name: str) -> None:
 
 def _check_result(fn: Callable[..., Any], layers: list[Any], faults: Faults) -> None:
     """What calling it gives is an output, and an agent's arguments reach it by name."""
-    outer = _layers(fn, wrapped=False)
+    outer = layers_of(fn, wrapped=False)
     module = getattr(outer[-1], "__globals__", {}).get("__name__")
     generates = any(inspect.isgeneratorfunction(layer) for layer in outer)
     generates_later = any(inspect.isasyncgenfunction(layer) for layer in outer) or (

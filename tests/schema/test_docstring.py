@@ -124,7 +124,7 @@ STYLES: list[tuple[Callable[..., Any], str, dict[str, str]]] = [
     (
         google,
         "Add a todo.\n\nThe list is kept sorted.\n\nReturns: The todo's id.\n\n"
-        "Note: Todos are never deleted.\n\nNot even done ones.",
+        "Note: Todos are never deleted.\n\nNot even done ones.\n\nunknown: Nobody.",
         {
             "text": "What to do, in a few words.",
             "count": "How often: once, if it is left out.",
