@@ -21,6 +21,7 @@ from pydantic_core import PydanticKnownError, PydanticSerializationError, Schema
 
 from ..jsontext import MAX_NESTING, encode
 from .caching import cached_by_type
+from .closing import closed_schema
 
 __all__ = ["MARK", "document_schema", "read_base64", "serializer_for", "validator_for", "with_base64", "write_base64"]
 
@@ -81,14 +82,17 @@ def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -
     return found if changed else None
 
 
-def validator_for(schema: Any, *, base64: bool = True) -> Any:
+def validator_for(schema: Any, *, base64: bool = True, closed: bool = False) -> Any:
     """A validator of the core schema `schema` that reads what is on our wire; `None` where pydantic's own does.
 
     Args:
         schema: The core schema.
         base64: Whether bytes are base64.
+        closed: Whether each object refuses what it does not name, unless its author allows more.
     """
     found, changed = _Change("validate" if base64 else "validate text", _CONFIGURED["validate"]).of(schema)
+    if closed:
+        return _built(SchemaValidator, closed_schema(found))
     return _built(SchemaValidator, found) if changed else None
 
 

@@ -35,7 +35,7 @@ class JsonValidator:
         base64: Whether bytes are base64, as agents and models write them; a person writes text.
     """
 
-    __slots__ = ("_corrections", "_extra", "_is_open", "_noun", "_published", "_show", "_validate")
+    __slots__ = ("_corrections", "_extra", "_noun", "_published", "_show", "_validate", "_validate_open")
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class JsonValidator:
         self._corrections = Corrections(document)
         self._published = published
         self._extra: Any = "forbid" if refuse_unknown else None
-        self._is_open = refuse_unknown and _holds_open(published)
+        self._validate_open: Any = None
+        if refuse_unknown and _holds_open(published):
+            self._validate_open = validator_for(adapter.core_schema, base64=base64, closed=True).validate_json
         self._noun = noun
         self._show = show
 
@@ -75,16 +77,19 @@ class JsonValidator:
         try:
             return self._validate(text, strict=True, extra=self._extra)
         except ValidationError as error:
-            if not self._is_open:
+            if self._validate_open is None:
                 raise Mismatch(self._issues(error, raw)) from error
-            # pydantic's switch refuses unknown fields of models that allow them, too. Those go through; with unions
-            # one refusal brings others along, so what else is wrong shows only without the switch.
-            found = issues_of(error, raw, noun=self._noun, show=self._may_show)
-            issues = self._suggested(filter(self._is_unknown, found), raw)
+            # pydantic's switch refuses unknown fields of models that allow them, too. Those go through.
+            unknown = filter(self._is_unknown, issues_of(error, raw, noun=self._noun, show=self._may_show))
             try:
-                value = self._validate(text, strict=True)
+                value = self._validate_open(text, strict=True)
             except ValidationError as again:
-                issues += [issue for issue in self._issues(again, raw) if issue not in issues]
+                issues = self._issues(again, raw)
+            else:
+                issues = []
+            # Before pydantic 2.13 models within others keep their own way with unknown fields.
+            told = [issue.path for issue in issues if issue.unknown is not None]
+            issues = self._suggested([issue for issue in unknown if issue.path not in told], raw) + issues
             if issues:
                 raise Mismatch(issues) from error
             return value
@@ -110,15 +115,10 @@ class JsonValidator:
         places = self._places(path)
         return [place for place in places if _has_tags_of(here, place)] or places
 
-    def _choices(self, path: Path) -> list[Any]:
-        """The values that are published for a place, where only those are taken."""
+    def _choices(self, path: Path) -> list[list[Any]]:
+        """The values that each alternative publishes for a place, where only those are taken."""
         places = self._places(path)
-        if any("enum" not in place for place in places):
-            return []
-        found: list[Any] = []
-        for place in places:
-            found += [choice for choice in place["enum"] if choice not in found]
-        return found
+        return [] if any("enum" not in place for place in places) else [place["enum"] for place in places]
 
     def _may_show(self, path: Path) -> bool:
         return self._show and not any(place.get("writeOnly") for place in self._places(path))

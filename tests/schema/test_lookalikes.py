@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum, IntEnum, IntFlag
 from typing import Any, Literal
 
 import pytest
-from pydantic import AwareDatetime, BaseModel, NaiveDatetime, PastDate
+from pydantic import AwareDatetime, BaseModel, ConfigDict, NaiveDatetime, PastDate
+from typing_extensions import TypedDict
 
 from tesseron_py.errors import InvalidAnswer, InvalidInput
 from tesseron_py.schema.elicitation import form_for
@@ -173,3 +175,63 @@ def test_a_union_takes_each_for_itself(declared: Any, value: Any, expected: Any)
 )
 def test_a_choice_is_taken_for_no_other(declared: Any, value: Any, message: str) -> None:
     assert refusal(declared, value) == message
+
+
+# One model that is open opens no other ----------------------------------------------------------------------------
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    a: int = 1
+
+
+class Point(BaseModel):
+    x: int
+    y: int = 0
+
+
+@dataclass
+class Size:
+    x: int
+
+
+class Keys(TypedDict):
+    x: int
+
+
+class Kept(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    point: Point
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "expected"),
+    [
+        (Open | Point, {"x": 1, "zz": 2}, Open.model_validate({"x": 1, "zz": 2})),
+        (Point | Open, {"x": 1, "zz": 2}, Open.model_validate({"x": 1, "zz": 2})),
+        (Open | Point, {"x": 1}, Point(x=1)),
+        (Open | Size, {"x": 1, "zz": 2}, Open.model_validate({"x": 1, "zz": 2})),
+        (Open | Keys, {"x": 1, "zz": 2}, Open.model_validate({"x": 1, "zz": 2})),
+        (Kept, {"point": {"x": 1}, "more": 2}, Kept.model_validate({"point": {"x": 1}, "more": 2})),
+    ],
+)
+def test_field_17_an_unknown_field_goes_to_who_takes_it(declared: Any, value: Any, expected: Any) -> None:
+    found = bound(declared, value)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (list[Open | Point] | dict[str, Point], {"k": {"x": 1, "zz": 2}}),
+        (Kept, {"point": {"x": 1, "zz": 2}}),
+        (Kept, {"point": {"x": 1, "zz": 2}, "more": 3}),
+        (tuple[Open, Size], [{"b": 1}, {"x": 1, "zz": 2}]),
+        (tuple[Open, Keys], [{"b": 1}, {"x": 1, "zz": 2}]),
+    ],
+)
+def test_field_17_and_is_refused_where_nobody_does(declared: Any, value: Any) -> None:
+    assert refusal(declared, value).startswith('unknown argument "zz"')
