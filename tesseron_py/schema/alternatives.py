@@ -31,12 +31,14 @@ class _Fault:
         type: pydantic's type of it.
         expected: What is expected there, where that is the fault.
         rest: What came, as the end of the message.
+        is_tag: A field is missing that tells which alternative is meant.
     """
 
     issue: Issue
     type: str
     expected: tuple[str, ...] = ()
     rest: str = ""
+    is_tag: bool = False
 
     @property
     def path(self) -> Path:
@@ -54,7 +56,7 @@ def nearest_issues(
     *,
     noun: str,
     show: Callable[[Path], bool],
-    choices: Callable[[Path], list[Any]] = lambda path: [],
+    choices: Callable[[Path], list[list[Any]]] = lambda path: [],
 ) -> list[Issue]:
     """pydantic's errors as issues: of a union those of the alternative that the value was meant for.
 
@@ -63,14 +65,14 @@ def nearest_issues(
         raw: The value that was validated.
         noun: What an unknown field is called: "argument" or "field".
         show: Whether a message may show the value that came at a place.
-        choices: The values that are published for a place, if only those are taken.
+        choices: The values that each alternative publishes for a place, if only those are taken.
     """
     found = _Reading(noun, show, choices).faults([(each, 0) for each in error.errors(include_url=False)], raw, [])
     return list({(fault.issue.message, *fault.path): fault.issue for fault in found}.values())
 
 
 class _Reading:
-    def __init__(self, noun: str, show: Callable[[Path], bool], choices: Callable[[Path], list[Any]]) -> None:
+    def __init__(self, noun: str, show: Callable[[Path], bool], choices: Callable[[Path], list[list[Any]]]) -> None:
         self._noun = noun
         self._show = show
         self._choices = choices
@@ -127,10 +129,15 @@ class _Reading:
         return _Fault(Issue(expectation(expected) + rest, path), "literal_error", (expected,), rest)
 
     def _with_choices(self, fault: _Fault) -> _Fault:
-        if fault.type in MISSING and (choices := self._choices(fault.path)):
-            told = _listed([repr(each) if isinstance(each, str) else shortened(each) for each in choices[:20]], " or ")
-            return replace(fault, issue=replace(fault.issue, message=f"required, but missing: {told}"))
-        return fault
+        if fault.type not in MISSING or not (choices := self._choices(fault.path)):
+            return fault
+        values: list[Any] = []
+        for value in (each for alternative in choices for each in alternative):
+            if value not in values:
+                values.append(value)
+        told = _listed([repr(each) if isinstance(each, str) else shortened(each) for each in values[:20]], " or ")
+        issue = replace(fault.issue, message=f"required, but missing: {told}")
+        return replace(fault, issue=issue, is_tag=any(each != choices[0] for each in choices))
 
     def _nearest(self, alternatives: list[_Faults], here: Any, path: Path) -> _Faults:
         """Of the faults of each alternative of a union at `path`, those to tell."""
@@ -150,14 +157,18 @@ class _Reading:
         ]
         fewest = min(map(len, tags))
         if fewest:
-            common = [name for name in tags[0] if all(name in each for each in tags)]
-            told = [_combined([[each[name]] for each in tags], [*path, name]) for name in common]
+            names = [name for name in tags[0] if all(name in each for each in tags)]
+            told = [_combined([[each[name]] for each in tags], [*path, name]) for name in names]
             if any(len(each[0].expected) > 1 for each in told):
                 return [fault for each in told for fault in each if len(fault.expected) > 1]
         ranked = [(_rank(faults), faults) for faults, wrong in zip(inside, tags, strict=True) if len(wrong) == fewest]
         best = min(rank for rank, _ in ranked)
         nearest = [faults for rank, faults in ranked if rank == best]
-        return nearest[0] if len(nearest) == 1 else _combined(nearest, path)
+        common = [fault for fault in nearest[0] if all(fault in each for each in nearest)]
+        others = [[fault for fault in faults if fault not in common] for faults in nearest]
+        if not all(others) or any(fault.is_tag for fault in common):
+            return common
+        return common + _combined(others, path)
 
     def _of_scalar(self, alternatives: list[_Faults], here: Any, path: Path) -> _Faults:
         near = [each for each in alternatives if not _is_another_kind(each, path)]

@@ -127,6 +127,15 @@ def found(type: Any, value: Any) -> list[tuple[str, list[Any]]]:
         (Tagged, {}, [("required, but missing: 'cat' or 'dog'", ["kind"])]),
         (Tagged, {"kind": "dog"}, [("required, but missing", ["name"])]),
         (Tagged, [], [("an object is expected, got a list", [])]),
+        (Dog | Cow, {}, [("required, but missing: 'dog' or 'cow'", ["kind"])]),
+        (
+            Shirt | Sock,
+            {},
+            [
+                ("required, but missing: 'small' or 'large'", ["size"]),
+                ("either (collar: required, but missing) or (holes: required, but missing)", []),
+            ],
+        ),
         (Tagged | int, {"kind": "cow"}, [("'cat' or 'dog' is expected, got \"cow\"", ["kind"])]),
         (Tagged | int, "x", [('an object or a whole number is expected, got "x"', [])]),
         (
@@ -256,5 +265,6 @@ def test_an_unknown_argument_never_passes_for_an_alternative() -> None:
         side: Left | Right
 
     assert found(Open, {"side": {"a": 1, "b": 2, "zz": 3}, "more": 1}) == [
-        ('unknown argument "zz"; known are "a", "b"', ["side", "zz"])
+        ('unknown argument "zz"; known are "a", "b"', ["side", "zz"]),
+        ('either (b: unknown argument "b") or (a: unknown argument "a")', ["side"]),
     ]
