@@ -302,15 +302,15 @@ class Context(_Facts):
         _check_question(question)
         if attempts < 1:
             raise ValueError(f"attempts is at least 1, not {attempts}")
-        form = _form(schema, json_schema, lists=self._has_lists())
+        form = _form(schema, json_schema, lists=self._has_lists() is True)
         if not self.capabilities.elicitation:
             raise ElicitationNotAvailable(
                 "This agent's client cannot ask the person: it declared no elicitation with forms for this call"
             )
-        text, shown = question, form.schema
+        text = question
         while True:
             attempts -= 1
-            reply = await self._ask_person({"question": text, "schema": shown}, key)
+            reply = await self._ask_person({"question": text, "schema": form.schema}, key)
             action, value = _read_reply(reply)
             match action:
                 case "decline":
@@ -322,12 +322,12 @@ class Context(_Facts):
             except InvalidAnswer as error:
                 if attempts <= 0:
                     raise
-                text, shown = form.again(question, value, error)
+                text, form = form.again(question, value, error, booleans_only=self._has_lists() is False)
 
-    def _has_lists(self) -> bool:
-        """Whether this call's client can show a list in a form."""
+    def _has_lists(self) -> bool | None:
+        """Whether this call's client can show, in a form, a list and the defaults of all fields; `None`: not known."""
         revision = self._line.revision
-        return revision is not None and revision >= LISTS_SINCE
+        return None if revision is None else revision >= LISTS_SINCE
 
     def ask_url(self, question: str, url: str) -> Asking[Accepted[None] | Declined | Cancelled]:
         """Ask the person to go to `url`.

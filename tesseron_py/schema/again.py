@@ -5,13 +5,13 @@ typed, so that they need not type it again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..plain import plain
 from .fields import is_shown
-from .issues import shortened, spelled
+from .issues import SHOWN, shortened, spelled
 from .spelling import spelled_value
 
 DID_NOT_FIT: Final = "The last answer did not fit:"
@@ -55,7 +55,7 @@ def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any
     for issue in issues:
         message, path = str(issue["message"]), tuple(issue["path"])
         about = _about(path, asked)
-        title = spelled(path) if about is None else about.title
+        title = _cut(spelled(path), SHOWN) if about is None else about.title
         said = faults.setdefault(title, [])
         if any(_tells(message, each, content, own=each is about) for each in asked if each.is_secret):
             message = _UNFIT
@@ -70,20 +70,57 @@ def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any
     return "\n".join([question, "", DID_NOT_FIT, *lines])
 
 
-def with_defaults(schema: Mapping[str, Any], asked: Sequence[Asked], content: Mapping[str, Any]) -> dict[str, Any]:
-    """The form with what was typed as its defaults, where a client can show it."""
+def with_defaults(
+    schema: Mapping[str, Any], asked: Sequence[Asked], content: Mapping[str, Any], *, booleans_only: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The form with what was typed as its defaults, where a client can show it; and those defaults.
+
+    Args:
+        schema: The form as it was asked first.
+        asked: What was asked.
+        content: What came.
+        booleans_only: The client shows the defaults of booleans alone.
+    """
+    kept: dict[str, Any] = {}
     secret = {name for each in asked if each.is_secret for name in each.properties}
     properties = {name: dict(each) for name, each in (schema.get("properties") or {}).items()}
     for name, each in properties.items():
-        if name in secret or name not in content:
+        if name in secret or name not in content or (booleans_only and each.get("type") != "boolean"):
             continue
         value = content[name]
         kind = each.get("type")
         if isinstance(value, str) and isinstance(kind, str) and (spelled := spelled_value(value, kind)) is not None:
             value = spelled
         if is_shown(value, each) and not (isinstance(value, str) and len(value) > LONGEST_KEPT):
-            each["default"] = value
-    return {**schema, "properties": properties}
+            each["default"] = kept[name] = value
+    return {**schema, "properties": properties}, kept
+
+
+def with_kept(
+    content: dict[str, Any],
+    kept: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    is_left_out: Callable[[str, Any], bool],
+) -> dict[str, Any]:
+    """An answer to a form that shows what was typed before: what was left alone is what was shown.
+
+    What was emptied is not: it is nothing given, where the field has nothing else that it is by default.
+
+    Args:
+        content: What came now.
+        kept: What the form showed of what was typed before.
+        schema: The form as it was asked first.
+        is_left_out: Whether what came for a property says that nothing was given.
+    """
+    shown: dict[str, Any] = {}
+    for name, value in kept.items():
+        each = schema["properties"][name]
+        has_other = "default" in each or each.get("type") == "boolean"
+        if name not in schema.get("required", ()) and (
+            name not in content or (has_other and is_left_out(name, content[name]))
+        ):
+            shown[name] = value
+    return content | shown
 
 
 def _about(path: tuple[str | int, ...], asked: Sequence[Asked]) -> Asked | None:
@@ -110,8 +147,9 @@ def _tells(message: str, secret: Asked, content: Mapping[str, Any], *, own: bool
 
 
 def _line(title: str, said: str, given: str) -> str:
-    said = plain(said)
-    if len(said) > _LONGEST:
-        said = said[: _LONGEST - 1] + "…"
-    said += given
+    said = _cut(plain(said), _LONGEST) + given
     return f"- {plain(title)}: {said}" if title else f"- {said}"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

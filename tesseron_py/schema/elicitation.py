@@ -7,7 +7,7 @@ before a handler sees it, and whatever does not fit is an error, never a value (
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_origin
 
 from pydantic import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, TypeAdapter
@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from ..errors import InvalidAnswer, InvalidSchema
 from ..jsontext import decode, encode
-from .again import Asked, asked_again, with_defaults
+from .again import Asked, asked_again, with_defaults, with_kept
 from .caching import cached_by_type
 from .constraints import UnusableConstraint, unusable_pattern
 from .flat import FlatSchema
@@ -46,8 +46,12 @@ class AnswerForm:
 
     schema: dict[str, Any]
     """Sent as it is; not to be changed, since forms are shared."""
-    _read: Callable[[dict[str, Any]], Any] = field(repr=False)
+    _read: Callable[[dict[str, Any], Mapping[str, Any]], Any] = field(repr=False)
+    """Of an answer, and what the form shows of one before it."""
     _asked: Sequence[Asked] = field(default=(), repr=False)
+    _kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _first: dict[str, Any] | None = field(default=None, repr=False)
+    """The schema as it was asked first, if this form asks again."""
 
     def parse(self, content: Any) -> Any:
         """The value of an accepted answer.
@@ -62,22 +66,29 @@ class AnswerForm:
             issue = Issue(f"the answer is an object of fields and values, not {kind(content)}", [])
             raise InvalidAnswer(issue.message, [issue.to_wire()])
         try:
-            return self._read(dict(content or {}))
+            return self._read(dict(content or {}), self._kept)
         except Mismatch as error:
             raise InvalidAnswer(str(error), error.data) from None
 
-    def again(self, question: str, content: Mapping[str, Any], error: InvalidAnswer) -> tuple[str, dict[str, Any]]:
+    def again(
+        self, question: str, content: Mapping[str, Any], error: InvalidAnswer, *, booleans_only: bool = False
+    ) -> tuple[str, AnswerForm]:
         """What to ask after an answer that did not fit: the question, which says why not, and the form.
 
-        The form holds what was typed as its defaults; what a secret field held is nowhere.
+        The form holds what was typed as its defaults, and that is what is given for a field that is left alone; what a
+        secret field held is nowhere.
 
         Args:
             question: The first question.
             content: What came with the acceptance.
             error: What `parse` raised for it.
+            booleans_only: The client shows the defaults of booleans alone (MCP before 2025-11-25).
         """
-        schema = with_defaults(self.schema, self._asked, content)
-        return asked_again(question, self._asked, content, error.data), schema
+        first = self._first or self.schema
+        content = {**self._kept, **content}
+        schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
+        form = replace(self, schema=schema, _kept=kept, _first=first)
+        return asked_again(question, self._asked, content, error.data), form
 
 
 def plain_form() -> AnswerForm:
@@ -113,9 +124,9 @@ def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
         raise InvalidSchema(f"a form's schema is JSON: {error}") from error
     flat = FlatSchema(document)
 
-    def read(content: dict[str, Any]) -> dict[str, Any]:
+    def read(content: dict[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            content = decode(encode(content))
+            content = decode(encode(with_kept(content, kept, document, flat.is_left_out)))
         except ValueError as error:
             raise Mismatch([Issue(f"it cannot be read as JSON: {error}", [])]) from error
         answer, issues = flat.read(content)
@@ -194,8 +205,10 @@ _MEND: Final = "use a model, a dataclass or a TypedDict"
 def _laid_out(layout: Layout, validator: JsonValidator, single: str | None) -> AnswerForm:
     """The form of a layout; `single` is the name of the one field that is the value."""
 
-    def read(content: dict[str, Any]) -> Any:
-        raw, issues = layout.read(content)
+    schema = layout.schema
+
+    def read(content: dict[str, Any], kept: Mapping[str, Any]) -> Any:
+        raw, issues = layout.read(with_kept(content, kept, schema, layout.is_left_out))
         value: Any = None
         try:
             value = validator(raw)
@@ -206,4 +219,4 @@ def _laid_out(layout: Layout, validator: JsonValidator, single: str | None) -> A
             raise Mismatch(issues)
         return value if single is None else value[single]
 
-    return AnswerForm(layout.schema, read, layout.asked())
+    return AnswerForm(schema, read, layout.asked())

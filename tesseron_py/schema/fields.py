@@ -17,7 +17,7 @@ from .choices import Choices, choices_of
 from .flat import equal
 from .formats import FORMATS
 from .several import Several, several_of
-from .spelling import TWO_WAYS, reads_two_ways, spelled_value
+from .spelling import TWO_WAYS, read_text, reads_two_ways, spelled_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,8 @@ class Field:
         empty_is_value: What is left empty is a text; else, in an optional field, it is nothing given.
         choices: Those of one choice.
         several: Those of several.
+        format: That of its type, whether it is published or not.
+        inherited: Its JSON value in what the object around it is by default; `UNSET` where that is not known.
     """
 
     key: str
@@ -47,6 +49,8 @@ class Field:
     empty_is_value: bool
     choices: Choices | None
     several: Several | None
+    format: str | None
+    inherited: Any
 
     @property
     def has_default(self) -> bool:
@@ -81,15 +85,19 @@ class Field:
             known, value = self.choices.read(given)
             return value, None if known else f"{self.choices} is expected"
         kind = self.written["type"]
-        if not isinstance(given, str) or kind == "string":
+        if not isinstance(given, str):
             return given, None
+        if kind == "string":
+            return (given, None) if given == self.written.get("default") else read_text(given, self.format)
         spelled = spelled_value(given, kind)
         if spelled is None:
             return given, TWO_WAYS if reads_two_ways(given, kind) else None
         return spelled, None
 
 
-def field_of(schema: Mapping[str, Any], path: tuple[str, ...], title: str, *, required: bool, is_needed: bool) -> Field:
+def field_of(
+    schema: Mapping[str, Any], path: tuple[str, ...], title: str, *, required: bool, is_needed: bool, inherited: Any
+) -> Field:
     """The field of a form for a schema.
 
     Args:
@@ -98,6 +106,7 @@ def field_of(schema: Mapping[str, Any], path: tuple[str, ...], title: str, *, re
         title: What the person reads.
         required: The form cannot go without it.
         is_needed: The object around it cannot.
+        inherited: See `Field.inherited`.
 
     Raises:
         InvalidSchema: It cannot be asked for.
@@ -125,6 +134,8 @@ def field_of(schema: Mapping[str, Any], path: tuple[str, ...], title: str, *, re
         empty_is_value=written.get("type") == "string" and choices is None and "format" not in schema,
         choices=choices,
         several=several,
+        format=schema["format"] if isinstance(schema.get("format"), str) else None,
+        inherited=inherited,
     )
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from ..errors import InvalidSchema
+from .ecma import compiled
 from .formats import FORMATS
 from .issues import Issue, described, kind, shortened
 from .spelling import TWO_WAYS, reads_two_ways, spelled_value
@@ -32,6 +33,8 @@ _Check: TypeAlias = Callable[[Any], str | None]
 class _Field:
     types: tuple[str, ...] | None
     """`None` takes any."""
+    shown: str | None = None
+    """The type that a client is shown the field as."""
     has_format: bool = False
     is_free: bool = True
     """Whether an empty text is one like any other."""
@@ -39,12 +42,11 @@ class _Field:
 
     def prepared(self, value: Any) -> tuple[Any, str | None]:
         """What a text means that came where no text is asked for, and what is wrong if it may mean two things."""
-        if not isinstance(value, str) or self.types is None or "string" in self.types:
+        if not isinstance(value, str) or self.shown is None or self.fault(value) is None:
             return value, None
-        for type in self.types:
-            if (spelled := spelled_value(value, type)) is not None:
-                return spelled, None
-        return value, TWO_WAYS if any(reads_two_ways(value, type) for type in self.types) else None
+        if (spelled := spelled_value(value, self.shown)) is not None:
+            return spelled, None
+        return value, TWO_WAYS if reads_two_ways(value, self.shown) else None
 
     def is_left_out(self, value: Any) -> bool:
         """Whether it says, in an optional field, that nothing was given."""
@@ -83,6 +85,11 @@ class FlatSchema:
         for keyword in schema:
             if keyword not in _AT_ROOT and not _is_annotation(keyword) and schema[keyword] not in (None, False, 0, ""):
                 raise InvalidSchema(f"a form's schema has no {keyword!r} at its root, which would not be checked")
+
+    def is_left_out(self, name: str, value: Any) -> bool:
+        """Whether what came for a property says, in an optional field, that nothing was given."""
+        found = self._fields[name]
+        return found.is_left_out(value) or (value is None and found.fault(value) is not None)
 
     def read(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
         """An answer's fields, and what is wrong with them.
@@ -124,7 +131,7 @@ def _field(schema: Mapping[str, Any], name: str) -> _Field:
     types = types if isinstance(types, list) else [types]
     if not all(isinstance(type, str) for type in types):
         raise InvalidSchema(f"the type of the property {shortened(name)} of a form is no name: {shortened(types)}")
-    found = _Field(tuple(types) or None, "format" in schema, _is_free(schema, types))
+    found = _Field(tuple(types) or None, _shown(schema), "format" in schema, _is_free(schema, types))
     for keyword, value in schema.items():
         if keyword == "type" or _is_annotation(keyword):
             continue
@@ -139,6 +146,24 @@ def _field(schema: Mapping[str, Any], name: str) -> _Field:
         except (ArithmeticError, TypeError, ValueError, re.error) as error:
             raise InvalidSchema(f"{keyword!r} of the property {shortened(name)} of a form is wrong: {error}") from error
     return found
+
+
+def _shown(schema: Mapping[str, Any]) -> str | None:
+    """Of several types the first, of alternatives the first that is not null; `None` for what is shown as text."""
+    type = schema.get("type")
+    if isinstance(type, list):
+        type = next((each for each in type if each != "null"), None)
+    if type is None:
+        for keyword in ("anyOf", "oneOf"):
+            options = schema.get(keyword)
+            for option in options if isinstance(options, list) else ():
+                if isinstance(option, Mapping) and option.get("type") != "null":
+                    return _shown(option)
+        values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+        if isinstance(values, list) and values and all(isinstance(each, bool) for each in values):
+            return "boolean"
+        return None
+    return type if type in ("boolean", "integer", "number") else None
 
 
 def _is_free(schema: Mapping[str, Any], types: list[str]) -> bool:
@@ -202,7 +227,7 @@ def _limit(expected: str, holds: Callable[[Any, Any], bool]) -> Callable[[Any, s
 def _length(expected: str, holds: Callable[[int, Any], bool]) -> Callable[[Any, str], _Check]:
     def build(limit: Any, name: str) -> _Check:
         limit = _number(limit)
-        fault = f"{expected} {shortened(limit)} characters are expected"
+        fault = f"{expected} {shortened(limit)} {'character is' if limit == 1 else 'characters are'} expected"
         return lambda value: fault if isinstance(value, str) and not holds(len(value), limit) else None
 
     return build
@@ -217,7 +242,7 @@ def _multiple(step: Any, name: str) -> _Check:
 
 
 def _pattern(pattern: Any, name: str) -> _Check:
-    search = re.compile(pattern).search
+    search = compiled(pattern).search
     fault = f"a string that matches {pattern} is expected"
     return lambda value: fault if isinstance(value, str) and search(value) is None else None
 

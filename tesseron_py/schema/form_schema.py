@@ -17,6 +17,8 @@ FLAGS: Final = "x-tesseron-flags"
 """By the names of a flag's members, the integers that they are; it never leaves the house."""
 CLASS: Final = "x-tesseron-class"
 """That title and description are those of a class, for programmers; likewise."""
+PLACES: Final = "x-tesseron-places"
+"""That it is a named tuple, which has a place for each of its fields and for nothing else; likewise."""
 
 
 class FormFields(GenerateJsonSchema):
@@ -32,7 +34,9 @@ class FormFields(GenerateJsonSchema):
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         cls = schema["cls"]
         if not issubclass(cls, Flag):
-            return super().enum_schema(schema) | {CLASS: True} | _names(schema["members"])
+            # An alias of a member is the member, and no choice of its own.
+            members = list(dict.fromkeys(schema["members"]))
+            return super().enum_schema({**schema, "members": members}) | {CLASS: True} | _names(members)
         members = list(cls)
         flags = {str(member.name): member.value for member in members}
         items: dict[str, Any] = {"enum": list(flags)} | _names(members)
@@ -50,7 +54,8 @@ class FormFields(GenerateJsonSchema):
         places = super().named_tuple_schema(schema)["prefixItems"]
         names = [field["name"] for field in schema["fields"]]
         required = [field["name"] for field in schema["fields"] if field["schema"]["type"] != "default"]
-        return {"type": "object", "properties": dict(zip(names, places, strict=True)), "required": required}
+        properties = dict(zip(names, places, strict=True))
+        return {"type": "object", "properties": properties, "required": required, PLACES: True}
 
 
 def _names(members: Sequence[Enum]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .fields import Field
 from .flat import equal
 from .issues import Issue, shortened, spelled
 from .nesting import Group
+from .spelling import spelled_value
 
 
 class Layout:
@@ -47,6 +48,10 @@ class Layout:
         """What is asked."""
         required = [name for name, each in self.fields.items() if each.required]
         return {"type": "object", "properties": self.properties, "required": required}
+
+    def is_left_out(self, name: str, given: Any) -> bool:
+        """Whether what came for a property says that nothing was given."""
+        return self.fields[name].is_left_out(given)
 
     def asked(self) -> list[Asked]:
         """What each part of the value is asked as."""
@@ -97,19 +102,22 @@ class _Reading:
         value = self._built[group.path] = {}
         for name, member in group.members.items():
             if isinstance(member, Group):
-                if member.required or self._is_filled_in(member):
+                if member.required or self._is_filled_in(member) or member.inherited not in (UNSET, None):
                     value[name] = self._group(member)
+                elif member.inherited is None:
+                    value[name] = None
             elif (found := self._field(member)) is not UNSET:
                 value[name] = found
         return value
 
     def _is_filled_in(self, group: Group) -> bool:
-        """Whether an optional object is given: a field of it is.
+        """Whether an optional object is given: a field of it is, with more than an empty text or box.
 
-        Where nothing is but what a client fills in by itself, defaults and empty checkboxes, and a field that is needed
-        is empty, it is not.
+        Where nothing is but what a client fills in by itself, its defaults, and a field that is needed is empty, it is
+        not.
         """
-        came = [name for each in group.fields() for name in self._names(each) if name in self._given]
+        names = [name for each in group.fields() for name in self._names(each)]
+        came = [name for name in names if name in self._given and not self._is_blank(name)]
         needed = list(_needed(group))
         return bool(came) and (
             not needed
@@ -118,9 +126,19 @@ class _Reading:
         )
 
     def _is_untouched(self, name: str) -> bool:
-        written = self._layout.properties[name]
-        is_choice = self._layout.fields[name].several is not None and not self._layout.lists
-        return equal(self._given[name], written.get("default", False if is_choice else UNSET))
+        return equal(self._given[name], self._layout.properties[name].get("default", UNSET))
+
+    def _is_blank(self, name: str) -> bool:
+        """Whether it is an empty text, an unticked box or no choice, where nothing else stood."""
+        given, written = self._given[name], self._layout.properties[name]
+        if written.get("default") or "enum" in written:
+            return False
+        match written["type"]:
+            case "boolean":
+                return (spelled_value(given, "boolean") if isinstance(given, str) else given) is False
+            case "array":
+                return isinstance(given, list) and not given
+        return given == ""
 
     def _names(self, field: Field) -> list[str]:
         """The properties that a field is."""
@@ -132,13 +150,13 @@ class _Reading:
         """The JSON value of a field; `UNSET` when nothing was given."""
         if field.several is None or self._layout.lists:
             if field.key not in self._given:
-                return UNSET
+                return field.inherited
             value, fault = field.read(self._given[field.key])
         else:
             keys = {text: field.several.key(field.key, text) for text in field.several.choices.values}
             given = {text: self._given[key] for text, key in keys.items() if key in self._given}
             if not given:
-                return UNSET
+                return field.inherited
             value, fault = field.several.read_booleans(given, required=field.required)
         if fault is not None:
             self._issues.append(Issue(fault, list(field.path)))
@@ -157,6 +175,8 @@ class _Reading:
             self._issues.append(Issue(_asked_as(names), list(group.path)))
             return
         around = max((each for each in layout.groups if name.startswith(f"{each}.")), key=len, default=None)
+        if (layout.root if around is None else layout.groups[around]).has_places:
+            return
         if around is None:
             self._built[()].setdefault(name, given)
         elif (built := self._built.get(layout.groups[around].path)) is not None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import InvalidSchema
+from ..unset import UNSET
 from .fields import Field, field_of, title_of
-from .form_schema import CLASS
+from .form_schema import CLASS, PLACES
 from .references import References
 
 DEEPEST: Final = 2
@@ -28,12 +29,16 @@ class Group:
         title: What the person reads in front of the titles of its fields.
         required: The object around it cannot go without it.
         members: Its fields, by their names on the wire.
+        inherited: Its JSON value in what the object around it is by default; `UNSET` where that is not known.
+        has_places: It is a named tuple, which takes nothing that was not asked for.
     """
 
     path: tuple[str, ...]
     title: str
     required: bool
     members: Mapping[str, Field | Group]
+    inherited: Any
+    has_places: bool
 
     def fields(self) -> Iterator[Field]:
         """All of them, nested ones in the place of what they are nested in."""
@@ -64,7 +69,7 @@ def group_of(document: Mapping[str, Any], inlined: Mapping[str, Any], *, single:
         InvalidSchema: Fields cannot be asked for; all of them are named.
     """
     walk = _Walk(document, single)
-    group = walk.group(document, inlined, _Place((), "", "", True, True, frozenset(), None))
+    group = walk.group(document, inlined, _Place((), "", "", True, True, frozenset(), None, UNSET))
     if walk.faults:
         raise InvalidSchema(
             walk.faults[0]
@@ -88,6 +93,8 @@ class _Place:
     """The references that lead here."""
     default: Mapping[str, Any] | None
     """What it is by default."""
+    inherited: Any
+    """Its value in what the object around it is by default; `UNSET` where that is not known."""
 
 
 class _Walk:
@@ -104,8 +111,14 @@ class _Walk:
         for name, each in inlined["properties"].items():
             below = written.get(name, {})
             title = self._title(below, each, name)
+            inherited: Any = UNSET
             if place.default is not None and name in place.default:
-                each = {**each, "default": place.default[name]}
+                inherited = place.default[name]
+                each = {**each, "default": inherited}
+            elif place.default is not None and "default" in each and _takes_null(below):
+                # A default is published without its nulls; one of its own is not what it is here.
+                inherited = None
+                each = {key: value for key, value in each.items() if key != "default"}
             said = " ".join(text for text in ("" if members else place.said, self._own(below, "description")) if text)
             each = {key: value for key, value in each.items() if key != "description"}
             if said:
@@ -121,12 +134,13 @@ class _Walk:
                 place.always and name in required,
                 open,
                 default if isinstance(default, Mapping) else None,
+                inherited,
             )
             try:
                 members[name] = self._member(below, each, inner)
             except InvalidSchema as error:
                 self.faults.append(error.message)
-        return Group(place.path, place.title, place.required, members)
+        return Group(place.path, place.title, place.required, members, place.inherited, PLACES in raw)
 
     def _member(self, raw: Mapping[str, Any], inlined: Mapping[str, Any], place: _Place) -> Field | Group:
         if inlined.get("type") == "object":
@@ -138,7 +152,14 @@ class _Walk:
                         f" {DEEPEST}; ask for it in a question of its own, or put its fields further up"
                     )
                 return self.group(raw, inlined, place)
-        return field_of(inlined, place.path, place.title, required=place.always, is_needed=place.required)
+        return field_of(
+            inlined,
+            place.path,
+            place.title,
+            required=place.always,
+            is_needed=place.required,
+            inherited=place.inherited,
+        )
 
     def _object(self, raw: Mapping[str, Any], place: _Place) -> tuple[Mapping[str, Any], frozenset[str]]:
         """The schema with the fields, and the references that lead to it."""
@@ -176,6 +197,13 @@ class _Walk:
                 return found
             here = self._references.resolve(here["$ref"]) if "$ref" in here else _only_option(here)
         return None
+
+
+def _takes_null(schema: Mapping[str, Any]) -> bool:
+    options = schema.get("anyOf")
+    return isinstance(options, list) and any(
+        isinstance(each, Mapping) and each.get("type") == "null" for each in options
+    )
 
 
 def _only_option(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -49,6 +49,29 @@ def spelled_value(text: str, type: str) -> bool | int | float | None:
     return None
 
 
+def read_text(text: str, format: str | None) -> tuple[str, str | None]:
+    """A text whose type has a spelling of its own, and what is wrong with it.
+
+    A `decimal` is written as a number is. A `duration` is ISO 8601's, in weeks, days, hours, minutes and seconds: months
+    and years are not all of one length, and `10:30` may be either of two times.
+    """
+    match format:
+        case "decimal" if (spelled := text.strip()) and reads_two_ways(spelled, "number"):
+            return text, TWO_WAYS
+        case "decimal":
+            return text.strip(), None if spelled_value(text, "number") is not None else _A_DECIMAL
+        case "duration":
+            return text.strip(), None if _DURATION.fullmatch(text.strip()) else _A_DURATION
+    return text, None
+
+
+_A_DECIMAL: Final = "a decimal number is expected"
+_A_DURATION: Final = "a duration such as PT1H30M is expected"
+_DURATION = re.compile(
+    r"[+-]?P(?=[0-9T])(?:[0-9]+W)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
+)
+
+
 def reads_two_ways(text: str, type: str) -> bool:
     """Whether a text for a number may be one, written as people write and JSON does not: `1,5`, `1.500`."""
     text = text.strip()

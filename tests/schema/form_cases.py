@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -65,7 +66,9 @@ class Kind:
         if self.several:
             members = [each for each in Access if each in value] if isinstance(value, Access) else value
             return [self.texts[each] for each in self.in_order(members)]
-        return self.texts[value] if self.texts else json.loads(TypeAdapter(self.type).dump_json(value))
+        text = self.texts[value] if self.texts else json.loads(TypeAdapter(self.type).dump_json(value))
+        # A number with three places may be a group of thousands, and is written with one more.
+        return f"{text}0" if self.type is Decimal and re.fullmatch(r"-?[1-9]\d{0,2}\.\d{3}", text) else text
 
     def in_order(self, chosen: Any) -> list[Any]:
         return [each for each in self.texts if each in chosen] if isinstance(chosen, (set, frozenset)) else list(chosen)
@@ -94,9 +97,9 @@ KINDS = (
     Kind(Annotated[float, Field(gt=0, le=1.5)], st.floats(0.01, 1.5), (0, -1, 1.6, "0", "1.6", *OTHER)),
     Kind(bool, st.booleans(), (1, 0, 1.0, "maybe", "y", "on", "", "2", *OTHER)),
     Kind(date, st.dates(date(1000, 1, 1)), ("2026-13-01", "tomorrow", "", 20260101, True, *OTHER)),
-    Kind(timedelta, st.timedeltas(timedelta(0), timedelta(9)), ("1 hour", "", True, *OTHER)),
+    Kind(timedelta, st.timedeltas(timedelta(0), timedelta(9)), ("1 hour", "10:30", "P1M", "", True, *OTHER)),
     Kind(UUID, st.uuids(), ("7", "", 7, *OTHER)),
-    Kind(Decimal, st.decimals(-(10**6), 10**6, places=3), ("1,5", "x", "", "NaN", True, *OTHER)),
+    Kind(Decimal, st.decimals(-(10**6), 10**6, places=3), ("1,5", "1.500", "x", "", "NaN", "1_0", "+1", True, *OTHER)),
     Kind(Size, st.sampled_from(Size), ("small", "LARGE", "", 0, *NO_TEXT), SIZES),
     Kind(Level, st.sampled_from(Level), ("3", "one", "", 3, True, *OTHER), {Level.ONE: "1", Level.TWO: "2"}),
     Kind(Literal["x", 1, 2.5], st.sampled_from(["x", 1, 2.5]), ("y", "", "1.0", 2, True, *OTHER), {**PAIR, 2.5: "2.5"}),
@@ -135,6 +138,15 @@ class Part:
             texts = self.kind.written(self.value)
             return {f"{key}.{text}": text in texts for text in self.kind.texts.values()}
         return {key: self.kind.written(self.value)}
+
+    def is_blank(self) -> bool:
+        """Whether it is what an empty text or box says, where nothing else stood."""
+        assert self.kind is not None
+        has_blank = self.kind.type in (str, bool) or self.kind.several
+        return has_blank and not self.value and not (self.optional and self.default)
+
+    def is_default(self) -> bool:
+        return self.optional and self.default is not None and self.value == self.default
 
     def meant(self) -> Any:
         if self.kind is not None:
@@ -196,6 +208,32 @@ def _leaves(prefix: str, parts: list[Part], *, must: bool) -> list[Leaf]:
     return found
 
 
+def is_given(parts: list[Part]) -> bool:
+    """Whether an optional object is, by what is filled in of it.
+
+    Empty texts and boxes alone are none; nor are defaults, where what is needed is empty.
+    """
+    filled = [each for each in _filled(parts) if not each.is_blank()]
+    needed = list(_needed(parts))
+    return bool(filled) and (
+        not needed
+        or any(each is other for each in needed for other in filled)
+        or not all(each.is_default() for each in filled)
+    )
+
+
+def _filled(parts: list[Part]) -> Iterator[Part]:
+    for part in parts:
+        if part.value is not NOTHING:
+            yield from [part] if part.kind is not None else _filled(part.parts)
+
+
+def _needed(parts: list[Part]) -> Iterator[Part]:
+    for part in parts:
+        if not part.optional:
+            yield from [part] if part.kind is not None else _needed(part.parts)
+
+
 @st.composite
 def parts(draw: st.DrawFn, depth: int) -> list[Part]:
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=3))
@@ -206,9 +244,8 @@ def parts(draw: st.DrawFn, depth: int) -> list[Part]:
         if depth and draw(st.integers(0, 2)) == 0:
             inner = draw(parts(depth - 1))
             value = NOTHING if given_up else None
-            if value is None and not any(each.answer("", lists=True) for each in inner):
-                # Where nothing is filled in, nothing is given: an object of it all is nobody's answer.
-                value = NOTHING if optional else None
+            if value is None and optional and not is_given(inner):
+                value = NOTHING
             found.append(Part(name, None, optional, value, inner, draw(types(inner))))
         else:
             kind = draw(st.sampled_from(KINDS))

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tesseron_py.errors import InvalidAnswer
 from tesseron_py.schema.again import LINES, LONGEST_KEPT
@@ -52,7 +52,8 @@ def again(form: AnswerForm, content: dict[str, Any]) -> tuple[list[str], dict[st
     with pytest.raises(InvalidAnswer) as refused:
         form.parse(content)
     asked = form.schema
-    question, schema = form.again("How do you travel?", content, refused.value)
+    question, asked_again = form.again("How do you travel?", content, refused.value)
+    schema = asked_again.schema
     head, empty, title, *lines = question.split("\n")
     assert (head, empty, title) == ("How do you travel?", "", "The last answer did not fit:")
     assert form.schema is asked
@@ -106,7 +107,8 @@ def test_a_secret_is_shown_nowhere(pin: Any) -> None:
     form = form_for(Trip)
     with pytest.raises(InvalidAnswer) as refused:
         form.parse({"luggage": 1, "pin": pin})
-    question, schema = form.again("?", {"luggage": 1, "pin": pin}, refused.value)
+    question, asked_again = form.again("?", {"luggage": 1, "pin": pin}, refused.value)
+    schema = asked_again.schema
     assert str(pin) not in question
     assert question.splitlines()[3].startswith("- Pin: ")
     assert "default" not in schema["properties"]["pin"]
@@ -208,3 +210,80 @@ def test_a_json_schema_is_asked_again_likewise() -> None:
         '- \\x1b: unknown field "\\u001b"',
     ]
     assert defaults == {"name": "Ada", "size": "s"}
+
+
+def test_what_is_left_alone_is_what_the_form_shows() -> None:
+    class Wipe(BaseModel):
+        n: Annotated[int, Field(ge=0)]
+        wipe: bool = True
+        size: Literal["s", "l"] = "s"
+        tags: set[Literal["x", "y"]] = {"x"}
+        day: int | None = None
+
+    typed = {"n": -1, "wipe": False, "size": "l", "tags.x": False, "tags.y": True, "day": 3}
+    form = form_for(Wipe)
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse(typed)
+    _, second = form.again("?", typed, refused.value)
+    kept = Wipe(n=1, wipe=False, size="l", tags={"y"}, day=3)
+    assert second.parse({"n": 1}) == kept
+    assert second.parse({"n": 1, "wipe": None, "size": ""}) == kept
+    assert second.parse({"n": 1, "day": ""}) == Wipe(n=1, wipe=False, size="l", tags={"y"})
+    assert second.parse({"n": 1, "wipe": True, "size": "s", "tags.y": False}).tags == set()
+    assert form.parse({"n": 1}) == Wipe(n=1)
+
+    with pytest.raises(InvalidAnswer, match="required, but missing") as refused:
+        second.parse({"day": "", "wipe": "yes"})
+    _, third = second.again("?", {"day": "", "wipe": "yes"}, refused.value)
+    assert "default" not in third.schema["properties"]["day"]
+    assert third.parse({"n": 1}) == Wipe(n=1, wipe=True, size="l", tags={"y"})
+
+    _, older = form.again("?", typed, refused.value, booleans_only=True)
+    shown = {name: each["default"] for name, each in older.schema["properties"].items() if "default" in each}
+    assert shown == {"wipe": False, "size": "s", "tags.x": False, "tags.y": True}
+    assert older.parse({"n": 1}) == Wipe(n=1, wipe=False, tags={"y"})
+
+
+def test_what_is_left_alone_in_an_object_is_what_the_form_shows() -> None:
+    class Stay(BaseModel):
+        n: Annotated[int, Field(ge=0)]
+        hotel: Hotel | None = None
+
+    form = form_for(Stay)
+    typed = {"n": -1, "hotel.name": "Post", "hotel.nights": 3}
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse(typed)
+    _, second = form.again("?", typed, refused.value)
+    assert second.parse({"n": 1}).hotel == Hotel(name="Post", nights=3)
+    assert second.parse({"n": 1, "hotel.name": "Ring", "hotel.nights": ""}).hotel == Hotel(name="Ring", nights=3)
+
+
+def test_a_json_schema_is_asked_again_with_what_was_typed() -> None:
+    form = form_for_json_schema(
+        {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "minimum": 0},
+                "wipe": {"type": "boolean", "default": True},
+                "maybe": {"type": ["boolean", "null"]},
+                "word": {"type": "string", "minLength": 2},
+            },
+            "required": ["n"],
+        }
+    )
+    typed = {"n": -1, "wipe": False, "maybe": True, "word": "ab"}
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse(typed)
+    _, second = form.again("?", typed, refused.value)
+    assert second.parse({"n": 1}) == {**typed, "n": 1}
+    assert second.parse({"n": 1, "wipe": None, "maybe": None, "word": ""}) == {"n": 1, "wipe": False, "maybe": None}
+
+
+def test_a_name_that_nobody_asked_for_is_cut_short() -> None:
+    class Strict(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        n: int
+
+    lines, _ = again(form_for(Strict), {"n": 1, "K" * 5000: 1})
+    assert len(lines) == 1
+    assert len(lines[0]) < 300

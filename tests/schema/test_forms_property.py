@@ -108,7 +108,8 @@ def test_what_does_not_fit_is_never_a_value(case: Case, revision: str, data: st.
         path = leaf.key.split(".")
         assert any(issue["path"] == path[: len(issue["path"])] for issue in refused.value.data)
         # And what is asked next is a form of the same revision, in which what was typed does no harm.
-        question, schema = form.again("Which?", answer, refused.value)
+        question, again = form.again("Which?", answer, refused.value)
+        schema = again.schema
         assert question.startswith("Which?\n\nThe last answer did not fit:\n- ")
         check_subset(schema, lists=lists)
         assert form.schema["properties"].keys() == schema["properties"].keys()

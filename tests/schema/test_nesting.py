@@ -115,7 +115,7 @@ def test_an_answer_is_the_nested_value() -> None:
         tag={"name": "t", "colour": "red"},
         span=Span(1, 4),
         options=Options(times=3),
-        homes=Address(street="Ring 2"),
+        homes=Address(street="Ring 2", main=True),
     )
 
 
@@ -154,7 +154,7 @@ def test_an_optional_object_is_given_if_a_field_of_it_is() -> None:
     assert issues(Maybe, {"address.street": None, "address.main": True}) == [
         ("required, but missing", ["address", "street"])
     ]
-    assert issues(Maybe, {"kept.country": "AT"}) == [("required, but missing", ["kept", "street"])]
+    assert form.parse({"kept.country": "DE"}).kept == Address(street="Ring 1", country="DE")
 
 
 def test_what_a_client_fills_in_by_itself_gives_no_object() -> None:
@@ -174,6 +174,34 @@ def test_what_a_client_fills_in_by_itself_gives_no_object() -> None:
     assert [path for _, path in issues(Chooser, {"chosen.tags.a": True, "chosen.tags.b": False})] == [
         ["chosen", "name"]
     ]
+
+
+def test_an_optional_object_that_nobody_filled_in_is_none() -> None:
+    class Parcel(BaseModel):
+        street: str
+        gift: bool
+        country: Literal["AT", "DE"] = "AT"
+        insured: bool = True
+
+    class Sealed(BaseModel):
+        street: str = Field(min_length=1)
+        gift: bool
+
+    class Bill(BaseModel):
+        billing: Parcel | None = None
+        sealed: Sealed | None = None
+
+    form = form_for(Bill)
+    empty = {"billing.street": "", "billing.gift": False, "sealed.street": "", "sealed.gift": "no"}
+    assert form.parse(empty) == Bill()
+    assert form.parse({**empty, "billing.country": "AT", "billing.insured": True}) == Bill()
+    assert form.parse({"billing.gift": False}) == Bill()
+    assert form.parse({**empty, "billing.street": "x"}).billing == Parcel(street="x", gift=False)
+    assert form.parse({**empty, "billing.gift": True}).billing == Parcel(street="", gift=True)
+    unticked = form.parse({**empty, "billing.insured": False}).billing
+    assert unticked == Parcel(street="", gift=False, insured=False)
+    assert issues(Bill, {"sealed.street": "", "sealed.gift": True}) == [("required, but missing", ["sealed", "street"])]
+    assert ["billing", "street"] in [path for _, path in issues(Bill, {"billing.street": False})]
 
 
 class Inner(BaseModel):
@@ -323,6 +351,58 @@ def test_what_an_object_is_by_default_is_shown_in_its_fields() -> None:
     }  # fmt: skip
     assert form.parse({}) == Form()
     assert form.parse({"span.first": 1, "span.last": 8}).span == Span(1, 8)
+
+
+class Part(BaseModel):
+    x: int
+    y: int | None = 2
+    z: Annotated[Literal["p", "q"], Field(title="Z")] = "p"
+    on: set[Literal["a", "b"]] = {"a"}
+
+
+class Whole(BaseModel):
+    part: Part | None = Part(x=1)
+    n: int = 0
+
+
+class Triple(NamedTuple):
+    a: int = 1
+    b: int = 2
+    c: int = 3
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_what_an_object_is_by_default_is_what_is_given_for_what_is_left_alone(lists: bool) -> None:
+    class Form(BaseModel):
+        part: Part = Part(x=5, y=6, z="q", on={"b"})
+        bare: Part = Part(x=7, y=None)
+        maybe: Part | None = Part(x=8)
+        triple: Triple = Triple(7, 8, 9)
+        whole: Whole = Whole(part=Part(x=3, y=4), n=1)
+        without: Whole = Whole(part=None)
+
+    form = form_for(Form, lists=lists)
+    shown = {name: each["default"] for name, each in form.schema["properties"].items() if "default" in each}
+    assert (shown["part.x"], shown["part.y"], shown["whole.part.y"], shown["triple.c"]) == (5, 6, 4, 9)
+    assert "bare.y" not in shown
+    assert form.parse({}) == Form()
+    assert form.parse({"part.x": 1}).part == Part(x=1, y=6, z="q", on={"b"})
+    assert form.parse({"part.y": 1}).part == Part(x=5, y=1, z="q", on={"b"})
+    assert form.parse({"bare.x": 1}).bare == Part(x=1, y=None)
+    assert form.parse({"maybe.y": 1}).maybe == Part(x=8, y=1)
+    assert form.parse({"triple.b": 5}).triple == Triple(7, 5, 9)
+    assert form.parse({"whole.n": 2}).whole == Whole(part=Part(x=3, y=4), n=2)
+    assert form.parse({"whole.part.x": 2}).whole == Whole(part=Part(x=2, y=4), n=1)
+    assert form.parse({"without.n": 2}).without == Whole(part=None, n=2)
+
+
+def test_what_was_not_asked_for_is_no_more_of_a_named_tuple_than_of_a_model() -> None:
+    assert form_for(Span).parse({"first": 1, "more": 2}) == Span(1)
+
+    class Form(BaseModel):
+        span: Span
+
+    assert form_for(Form).parse({"span.first": 1, "span.more": 2, "more": 3}) == Form(span=Span(1))
 
 
 def test_a_named_tuple_may_be_all_that_is_asked_for() -> None:
