@@ -135,7 +135,7 @@ class Script:
     def _next(self, prompt: Prompt) -> Any:
         _, again, faults = prompt.question.partition(f"\n\n{DID_NOT_FIT}\n")
         if again:
-            self._note(f"the answer before {_shown(prompt)} did not fit", faults)
+            self._note(f"an answer to {_shown(prompt)} did not fit", faults)
         if self._always is not None:
             return self._always
         if self._left:

@@ -142,14 +142,14 @@ async def test_an_answer_that_did_not_fit_and_one_that_was_not_there_are_told(ca
     async with Agent(app, answers=[accept(wrong)]) as agent:
         assert await agent.call("trip", {"attempts": 3}) == "cancelled"
         assert [note.splitlines()[0] for note in agent.notes] == [
-            "the answer before 'Which trip?' did not fit:",
+            "an answer to 'Which trip?' did not fit:",
             "no scripted answer was left for 'Which trip?', so it was dismissed",
         ]
         assert agent.notes[0].splitlines()[1:] == [
             '- Home.Street: at least 2 characters are expected, you gave "R"',
         ]
     said = [record.getMessage() for record in caplog.records if record.name == "tesseron_py.testing"]
-    assert said == ["the answer before 'Which trip?' did not fit", agent.notes[1]]
+    assert said == ["an answer to 'Which trip?' did not fit", agent.notes[1]]
 
 
 async def test_a_name_that_the_form_does_not_have_is_told_with_the_failure() -> None:
