@@ -43,7 +43,7 @@ def test_no_secret_is_compared_but_in_constant_time() -> None:
     found = set()
     for file in PACKAGE.rglob("*.py"):
         name = file.relative_to(PACKAGE).as_posix()
-        if name.startswith("testing/"):
+        if name.startswith(("testing/", "schema/")):  # the tags of `schema` are those of unions
             continue
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if not isinstance(node, ast.Compare):
