@@ -30,12 +30,14 @@ class Unresolved:
         reason: What evaluating it raised.
         corrected: The annotation with the name that was probably meant, or `None`.
         hidden: The import or definition that only type checkers see, with its line, or `None`.
+        is_value: It is a value, such as a list, and every name in it is known.
     """
 
     text: str
     reason: str
     corrected: str | None = None
     hidden: str | None = None
+    is_value: bool = False
 
     def mend(self) -> str:
         why = f"{self.text!r} cannot be resolved ({self.reason})"
@@ -43,6 +45,8 @@ class Unresolved:
             return f"{why}; {self.hidden} is under `if TYPE_CHECKING:`, so nothing runs it; move it out of there"
         if self.corrected is not None:
             return f"{why}; did you mean {self.corrected!r}?"
+        if self.is_value:
+            return f"{why}; write a type"
         return (
             f"{why}; define or import it at module level, before the handler and not only under TYPE_CHECKING or"
             " inside a function"
@@ -61,9 +65,9 @@ class Scope:
         from .. import context
 
         self._fn = fn
-        self._bindings = _bindings(owner)
         self._module: dict[str, Any] = getattr(fn, "__globals__", {})
         self._class = _defining_class(fn, owner)
+        self._bindings = _bindings(owner, self._class)
         # These are often imported for type checkers alone.
         ours = {"Context": context.Context, "SyncContext": context.SyncContext, _PACKAGE: sys.modules[_PACKAGE]}
         self._local: dict[str, Any] = {name: value for name, value in ours.items() if name not in self._module}
@@ -92,6 +96,8 @@ class Scope:
             # An annotation is any expression, so evaluating it raises anything.
             qualified = self._qualified(annotation)
             return self._unresolved(annotation, error) if qualified is None else qualified
+        if isinstance(found, (list, dict, set)):
+            return _no_type(found)
         return bound(found, self._bindings)
 
     def _qualified(self, annotation: Any) -> Any:
@@ -121,6 +127,28 @@ class Scope:
         known += [each for each, value in vars(builtins).items() if inspect.isclass(value)]
         close = get_close_matches(name, known, n=1, cutoff=0.75)
         return Unresolved(text, reason, corrected=text.replace(name, close[0]) if close else None)
+
+
+def _no_type(found: list[Any] | dict[Any, Any] | set[Any]) -> Unresolved:
+    """A list, dict or set of types where the type of one is meant."""
+    from .definition import spelled  # only where something is wrong
+
+    def each(value: Any) -> str:
+        return spelled(value) if inspect.isclass(value) or get_origin(value) is not None else repr(value)
+
+    kind = type(found).__name__
+    if isinstance(found, dict):
+        inside = ", ".join(f"{each(key)}: {each(value)}" for key, value in found.items())
+        values = {spelled(value) for value in found.values() if inspect.isclass(value)}
+        keys = {spelled(key) if inspect.isclass(key) else type(key).__name__ for key in found}
+        types = [*keys, *values] if len(keys) == len(values) == 1 else []
+        text = f"{{{inside}}}"
+    else:
+        types = [each(value) for value in found] if len(found) == 1 and inspect.isclass(next(iter(found))) else []
+        inside = ", ".join(map(each, found))
+        text = f"[{inside}]" if kind == "list" else f"{{{inside}}}"
+    corrected = f"{kind}[{', '.join(types)}]" if types else None
+    return Unresolved(text, f"a {kind} is no type", corrected=corrected, is_value=True)
 
 
 def bound(annotation: Any, bindings: Mapping[Any, Any]) -> Any:
@@ -161,16 +189,27 @@ def free_variables(annotation: Any) -> Iterator[TypeVar]:
             yield from free_variables(each)
 
 
-def _bindings(owner: Any) -> dict[Any, Any]:
+def _bindings(owner: Any, defining: type | None) -> dict[Any, Any]:
+    """What `Self` and the type variables of a method's class stand for, seen from the object that has the method."""
     if owner is None:
         return {}
     cls = owner if inspect.isclass(owner) else type(owner)
     found: dict[Any, Any] = dict.fromkeys(_SELF, cls)
-    aliases = [getattr(owner, "__orig_class__", None), *getattr(cls, "__orig_bases__", ())]
-    for alias in aliases:
-        parameters = getattr(get_origin(alias), "__parameters__", ())
-        found.update(zip(parameters, get_args(alias), strict=False))
+    # One variable may stand for something else in each class, so it counts what it is where the method is defined.
+    for variables in _variables(getattr(owner, "__orig_class__", cls), {}, defining):
+        found = {**variables, **found}
     return found
+
+
+def _variables(alias: Any, around: Mapping[Any, Any], wanted: type | None) -> Iterator[dict[Any, Any]]:
+    """The type variables of `wanted`, or of every class where that is not known, in a class and its bases."""
+    cls = get_origin(alias) or alias
+    given = (bound(each, around) for each in get_args(alias))
+    here = dict(zip(getattr(cls, "__parameters__", ()), given, strict=False))
+    if wanted is None or cls is wanted:
+        yield here
+    for base in vars(cls).get("__orig_bases__", cls.__bases__) if inspect.isclass(cls) else ():
+        yield from _variables(base, here, wanted)
 
 
 def _defining_class(fn: Any, owner: Any) -> type | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, Final, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 T = TypeVar("T")
 
@@ -13,15 +14,36 @@ KEPT: Final = 256
 
 
 def cached_by_type(build: Callable[[Any], T]) -> Callable[[Any], T]:
-    """`build` with its results kept; a type that cannot be hashed, as `Annotated` with a dict, is built each time."""
-    cached = lru_cache(KEPT)(build)
+    """`build` with its results kept; a type that cannot be hashed, as `Annotated` with a dict, is built each time.
+
+    Types that are equal may still be different: in a union and a `Literal` the order counts, in pydantic and in a form.
+    """
+
+    @lru_cache(KEPT)
+    def cached(schema_type: Any, order: Any) -> T:
+        return build(schema_type)
 
     @wraps(build)
     def lookup(schema_type: Any) -> T:
+        order = None if isinstance(schema_type, type) else _order(schema_type)
         try:
-            hash(schema_type)
+            hash((schema_type, order))
         except TypeError:
             return build(schema_type)
-        return cached(schema_type)
+        return cached(schema_type, order)
 
     return lookup
+
+
+def _order(annotation: Any) -> Any:
+    """What tells apart annotations that are equal."""
+    args = get_args(annotation)
+    if not args:
+        return None
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return tuple((type(each), each) for each in args)
+    if origin is Annotated:
+        return _order(args[0]), *((type(each), each) for each in args[1:])
+    inside = tuple(_order(each) for each in args)
+    return (args, inside) if origin is Union or origin is UnionType else inside

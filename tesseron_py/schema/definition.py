@@ -24,7 +24,8 @@ _INDENT: Final = " " * 10  # as deep as `  found:  `
 _MODULES: Final = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])|<locals>\.")
 
 _VARIANCE: Final = re.compile(r"(?<![\w'\"])[~+-](?=[A-Za-z_])")  # before the name of a type variable
-_GENERATOR: Final = re.compile(r"(?:\w+\.)*(?:Async)?(?:Iterator|Iterable|Generator)\[([^,]+)(?:, .*)?\]")
+_CLASS: Final = re.compile(r"<class '(\w+)'>")
+_GENERATOR: Final = re.compile(r"(?:\w+\.)*(?:Async)?(?:Iterator|Iterable|Generator)\[.*\]", re.DOTALL)
 
 _POSITIONAL_ONLY: Final = inspect.Parameter.POSITIONAL_ONLY
 _PLAIN: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -104,8 +105,8 @@ class Definition:
 
     def return_list(self) -> None:
         """Instead of a generator."""
-        found = _GENERATOR.fullmatch(self.returns or "")
-        self.returns = f"list[{found[1]}]" if found is not None else "list[…]"
+        items = _arguments_of(self.returns or "") if _GENERATOR.fullmatch(self.returns or "") else []
+        self.returns = f"list[{items[0]}]" if items else "list[…]"
 
     def unpack(self, name: str) -> None:
         """`*rest: str` becomes a list, `**rest: str` a dict; without an annotation it goes."""
@@ -115,7 +116,7 @@ class Definition:
         if parameter.annotation is None or parameter.annotation.startswith(("P.", "Any", "object")):
             self.drop(name)
         elif parameter.kind is _STARS:
-            parameter.annotation = f"list[{parameter.annotation}]"
+            parameter.annotation = _list_of(parameter.annotation)
         elif (options := re.fullmatch(r"(?:\w+\.)?Unpack\[(.+)\]", parameter.annotation)) is not None:
             parameter.annotation = options[1]
         else:
@@ -177,6 +178,26 @@ class Definition:
                 yield "/"
 
 
+def _list_of(annotation: str) -> str:
+    """What takes the place of `*rest: annotation`: a tuple that is unpacked is itself the type of the whole."""
+    if annotation.startswith("*"):
+        return annotation[1:]
+    unpacked = re.fullmatch(r"(?:\w+\.)?Unpack\[(.+)\]", annotation, re.DOTALL)
+    return f"list[{annotation}]" if unpacked is None else unpacked[1]
+
+
+def _arguments_of(annotation: str) -> list[str]:
+    """What stands between the brackets of a generic type."""
+    try:
+        tree = ast.parse(annotation, mode="eval").body
+    except (SyntaxError, ValueError):
+        return []
+    if not isinstance(tree, ast.Subscript):
+        return []
+    inside = tree.slice
+    return [ast.unparse(each) for each in (inside.elts if isinstance(inside, ast.Tuple) else [inside])]
+
+
 def definition_of(fn: Any, innermost: Any, *, is_async: bool) -> Definition | None:
     """How `fn` is written, what it has bound left out; `None` when that cannot be said.
 
@@ -226,7 +247,8 @@ def _annotation(annotation: Any) -> str | None:
         return unquoted(annotation)
     if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
         return annotation.__qualname__.rpartition(".")[2]
-    return _VARIANCE.sub("", _MODULES.sub("", repr(annotation))).replace("NoneType", "None")
+    text = _CLASS.sub(r"\1", _MODULES.sub("", repr(annotation)))
+    return _VARIANCE.sub("", text).replace("NoneType", "None")
 
 
 def _value(value: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import PurePath
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, get_args, get_origin
 
@@ -39,6 +41,9 @@ _NEAR: Final[dict[Any, str]] = {
     memoryview: "bytes",
     typing_extensions.LiteralString: "str",
 }
+_OF_TEXT: Final = frozenset(
+    {"datetime", "decimal", "uuid", "fractions", "ipaddress"}
+)  # modules; JSON has theirs as text
 _CONTEXTS: Final = ("ctx", "context")
 
 
@@ -173,7 +178,11 @@ def _guess(default: Any) -> str:
         return f"{type(default).__name__}[{item}{', ...' if isinstance(default, tuple) else ''}]"
     if isinstance(default, dict):
         return "dict[str, Any]"
-    return "str"
+    kind = type(default)
+    if isinstance(default, PurePath):
+        return "Path"
+    is_json = isinstance(default, Enum) or dataclasses.is_dataclass(kind) or hasattr(kind, "__pydantic_core_schema__")
+    return kind.__name__ if is_json or kind.__module__ in _OF_TEXT else "str"
 
 
 # What an annotation holds -----------------------------------------------------------------------------------------
