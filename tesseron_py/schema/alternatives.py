@@ -112,7 +112,7 @@ class _Reading:
             return self._of_tag(kind, context, given, path)
         expected, rest = worded(kind, error["msg"], context, given, self._show(path))
         if expected is None:
-            return _Fault(Issue(rest, path), kind)
+            return _Fault(Issue(rest, path, quotes=True), kind)
         return _Fault(Issue(expectation(expected) + rest, path), kind, (expected,), rest)
 
     def _of_tag(self, kind: str, context: Any, given: Any, path: Path) -> _Fault:

@@ -6,6 +6,7 @@ before a handler sees it, and whatever does not fit is an error, never a value (
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_origin
@@ -13,7 +14,7 @@ from typing import Any, Final, get_origin
 from pydantic import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, TypeAdapter
 from typing_extensions import TypedDict
 
-from ..errors import InvalidAnswer, InvalidSchema
+from ..errors import InvalidAnswer, InvalidSchema, TesseronError
 from ..jsontext import decode, encode
 from .again import Asked, asked_again, with_defaults, with_kept
 from .caching import cached_by_type
@@ -21,15 +22,25 @@ from .constraints import UnusableConstraint, unusable_pattern
 from .flat import FlatSchema
 from .generate import named, reason, schemas_of
 from .handler import is_function
-from .issues import Issue, Mismatch, kind
+from .issues import Issue, Mismatch, kind, summary
 from .layout import Layout
 from .nesting import group_of
+from .silence import without_answers
 from .subset import check_subset
 from .validation import JsonValidator
 
 __all__ = ["AnswerForm", "check_subset", "form_for", "form_for_json_schema", "plain_form"]
 
+_log = logging.getLogger("tesseron_py.schema")
 _make_typed_dict: Any = TypedDict  # type checkers want its arguments as literals
+
+
+class _Unfit(InvalidAnswer):
+    """What a person gave does not fit; `told` is for their eyes alone, and may hold it."""
+
+    def __init__(self, told: Sequence[Issue], issues: Sequence[Issue]) -> None:
+        super().__init__(summary(issues), [issue.to_wire() for issue in issues])
+        self.told: list[dict[str, Any]] = [issue.to_wire() for issue in told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +71,24 @@ class AnswerForm:
             content: What came with the acceptance: an object; `None` counts as `{}`.
 
         Raises:
-            InvalidAnswer: It does not fit; `data` is the list of all `{message, path}`.
+            InvalidAnswer: It does not fit; `data` is the list of all `{message, path}`, which hold nothing of what was
+                given.
         """
         if content is not None and not isinstance(content, Mapping):
             issue = Issue(f"the answer is an object of fields and values, not {kind(content)}", [])
             raise InvalidAnswer(issue.message, [issue.to_wire()])
+        given = dict(content or {})
         try:
-            return self._read(dict(content or {}), self._kept)
+            return self._read(given, self._kept)
         except Mismatch as error:
-            raise InvalidAnswer(str(error), error.data) from None
+            raise _Unfit(error.issues, without_answers(error.issues, self._asked, given)) from None
+        except TesseronError:
+            raise  # in an author's own words, for the agent
+        except Exception as error:
+            # A validator of the author's may raise anything, and say in it what was given.
+            _log.error("%s", _fault_of(error))
+            issues = [Issue("what was given cannot be checked", [])]
+            raise _Unfit(issues, issues) from None
 
     def again(
         self, question: str, content: Mapping[str, Any], error: InvalidAnswer, *, booleans_only: bool = False
@@ -88,7 +108,17 @@ class AnswerForm:
         content = {**self._kept, **content}
         schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
         form = replace(self, schema=schema, _kept=kept, _first=first)
-        return asked_again(question, self._asked, content, error.data), form
+        issues = error.told if isinstance(error, _Unfit) else error.data
+        return asked_again(question, self._asked, content, issues), form
+
+
+def _fault_of(error: Exception) -> str:
+    """What an author needs to find it, without what a person gave."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "" if trace is None else f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+    return f"a validator raised {type(error).__name__}{where} for an answer, which is none then; raise ValueError"
 
 
 def plain_form() -> AnswerForm:

@@ -30,6 +30,8 @@ class Issue:
     path: Path
     unknown: str | None = None
     """The name of a field that is not declared, where that is the fault."""
+    quotes: bool = False
+    """It is told in the words of an author's validator or of pydantic, which may hold what came."""
 
     def to_wire(self) -> dict[str, Any]:
         return {"message": self.message, "path": self.path}
@@ -115,7 +117,8 @@ def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Pa
         elif missing:
             issue = Issue("required, but missing", path)
         else:
-            issue = Issue(_message(found["type"], found["msg"], found.get("ctx", {}), found["input"], show(path)), path)
+            message, quotes = _message(found["type"], found["msg"], found.get("ctx", {}), found["input"], show(path))
+            issue = Issue(message, path, quotes=quotes)
         if issue not in issues:
             issues.append(issue)
     return issues
@@ -238,6 +241,6 @@ def expectation(expected: str) -> str:
     return f"{expected} {'are' if expected.endswith('characters') else 'is'} expected"
 
 
-def _message(type: str, text: str, context: Mapping[str, Any], given: Any, show: bool) -> str:
+def _message(type: str, text: str, context: Mapping[str, Any], given: Any, show: bool) -> tuple[str, bool]:
     expected, rest = worded(type, text, context, given, show)
-    return rest if expected is None else expectation(expected) + rest
+    return (rest, True) if expected is None else (expectation(expected) + rest, False)

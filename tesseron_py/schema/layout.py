@@ -138,7 +138,7 @@ class _Reading:
                 return (spelled_value(given, "boolean") if isinstance(given, str) else given) is False
             case "array":
                 return isinstance(given, list) and not given
-        return given == ""
+        return isinstance(given, str) and not given
 
     def _names(self, field: Field) -> list[str]:
         """The properties that a field is."""

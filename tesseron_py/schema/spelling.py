@@ -52,8 +52,8 @@ def spelled_value(text: str, type: str) -> bool | int | float | None:
 def read_text(text: str, format: str | None) -> tuple[str, str | None]:
     """A text whose type has a spelling of its own, and what is wrong with it.
 
-    A `decimal` is written as a number is. A `duration` is ISO 8601's, in weeks, days, hours, minutes and seconds: months
-    and years are not all of one length, and `10:30` may be either of two times.
+    A `decimal` is written as a number is. A `duration` is ISO 8601's, in weeks, days, hours, minutes and seconds:
+    months and years are not all of one length, and `10:30` may be either of two times.
     """
     match format:
         case "decimal" if (spelled := text.strip()) and reads_two_ways(spelled, "number"):

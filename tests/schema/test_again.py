@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, EmailStr, Field, field_validator, model_validator
 
-from tesseron_py.errors import InvalidAnswer
+from tesseron_py.errors import ActionError, InvalidAnswer
 from tesseron_py.schema.again import LINES, LONGEST_KEPT
 from tesseron_py.schema.elicitation import AnswerForm, form_for, form_for_json_schema
 
@@ -287,3 +288,83 @@ def test_a_name_that_nobody_asked_for_is_cut_short() -> None:
     lines, _ = again(form_for(Strict), {"n": 1, "K" * 5000: 1})
     assert len(lines) == 1
     assert len(lines[0]) < 300
+
+
+def told(form: AnswerForm, content: dict[str, Any]) -> tuple[str, list[str]]:
+    """What an agent hears of an answer, and what the person does."""
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse(content)
+    question, _ = form.again("?", content, refused.value)
+    message = f"{refused.value} {refused.value.message} {refused.value.data}"
+    return message, question.splitlines()[3:]
+
+
+def test_an_agent_hears_nothing_of_what_a_person_gave(caplog: pytest.LogCaptureFixture) -> None:
+    class Person(BaseModel):
+        pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})] = ""
+        name: str = ""
+        iban: str = ""
+        nights: int = 1
+        zone: ZoneInfo | None = None
+        mail: EmailStr = "a@b.example"
+
+        @field_validator("pin")
+        @classmethod
+        def strong(cls, pin: str) -> str:
+            raise ValueError(f"{pin[::-1]} is too weak")
+
+        @field_validator("name", "iban")
+        @classmethod
+        def known(cls, text: str) -> str:
+            if text == "Nobody":
+                raise ValueError("there is no such person")
+            if text == "Eve":
+                raise ActionError("Eve is not served")
+            return {}[text.upper()] if text.isdigit() else cls._refused(text)
+
+        @classmethod
+        def _refused(cls, text: str) -> str:
+            raise ValueError(f"not {text.upper()!r}")
+
+        @field_validator("nights")
+        @classmethod
+        def few(cls, nights: int) -> int:
+            raise ValueError(f"{nights:,} nights")
+
+    form = form_for(Person)
+    for name, given, hidden in [
+        ("pin", "hunter2", "2retnuh"),
+        ("name", "Ada Lovelace", "LOVELACE"),
+        ("nights", 12345, "12,345"),
+        ("zone", "Secret/Place", "Secret"),
+        ("mail", "bob@<hidden>.example", "<"),
+    ]:
+        message, lines = told(form, {name: given})
+        assert hidden not in message
+        assert str(given) not in message
+        assert "what was given does not fit" in message
+        assert len(lines) == 1
+    message, lines = told(form, {"iban": "0770"})
+    assert "0770" not in message + caplog.text
+    assert lines == ["- what was given cannot be checked"]
+    assert "a validator raised KeyError at " in caplog.text
+    with pytest.raises(ActionError, match="Eve"):
+        form.parse({"name": "Eve"})
+    assert told(form, {"name": "Ada"})[1] == ["- Name: not 'ADA', you gave \"Ada\""]
+    assert "there is no such person" in told(form, {"name": "Nobody"})[0]
+
+
+def test_of_an_object_with_a_secret_an_agent_hears_no_words_but_ours() -> None:
+    class Login(BaseModel):
+        pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})]
+
+        @model_validator(mode="after")
+        def fits(self) -> Login:
+            raise ValueError(f"nobody has {ord(self.pin[0])}")
+
+    class Form(BaseModel):
+        login: Login
+
+    for type, content in ((Login, {"pin": "h"}), (Form, {"login.pin": "h"})):
+        message, _ = told(form_for(type), content)
+        assert "nobody" not in message
