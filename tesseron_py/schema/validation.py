@@ -81,6 +81,7 @@ class JsonValidator:
                 raise Mismatch(self._issues(error, raw)) from error
             # pydantic's switch refuses unknown fields of models that allow them, too. Those go through.
             unknown = filter(self._is_unknown, issues_of(error, raw, noun=self._noun, show=self._may_show))
+            value: Any = None
             try:
                 value = self._validate_open(text, strict=True)
             except ValidationError as again:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import annotated_types
 import pytest
 from pydantic import AfterValidator, BaseModel, BeforeValidator, EmailStr, Field, HttpUrl, SecretStr, conint, constr
+from typing_extensions import TypeAliasType
 
 from tesseron_py.errors import RegistrationError
 from tesseron_py.schema.signature import read_handler
@@ -29,6 +30,9 @@ class Tree(BaseModel):
 class BadTree(BaseModel):
     children: list[BadTree] = []
     depth: Annotated[int, Field(min_length=1)] = 1
+
+
+Nested = TypeAliasType("Nested", "list[Nested] | str")
 
 
 def declare(type: Any) -> Any:
@@ -61,6 +65,8 @@ NUMBERS, SIZED = "numbers", "texts and lists"
         (Annotated[Literal["a"], Field(ge=3)], applied("ge=3", NUMBERS, "Literal['a']")),
         (list[Annotated[str, Field(min_length=1), Field(ge=3)]], applied("ge=3", NUMBERS, "str")),
         (Annotated[str, BeforeValidator(str), Field(ge=3)], applied("ge=3", NUMBERS, "str")),
+        (Annotated[Nested, Field(ge=3)], applied("ge=3", NUMBERS, "list")),
+        (Annotated[int, Field(pattern="a"), Field(ge=3)], applied("pattern='a'", "texts", "int")),
         (Annotated[int, Field(min_length=2)], applied("min_length=2", SIZED, "int")),
         (Annotated[float, Field(max_length=3)], applied("max_length=3", SIZED, "float")),
         (Annotated[str | int, Field(max_length=3)], applied("max_length=3", SIZED, "int")),

@@ -78,6 +78,8 @@ OFFSET = "a time with an offset, such as 2026-01-31T12:00:00Z, is expected"
 @pytest.mark.parametrize(
     ("type", "value", "expected", "kind"),
     [
+        (complex, "x", "a complex number as a string, such as 1+2j, is expected", None),
+        (complex, [1, 2], "a complex number as a string, such as 1+2j, is expected", "a list"),
         (str, 30, "a string is expected", "a number"),
         (int, "30", "a whole number is expected", "a string"),
         (int, 0.5, "a whole number is expected", "a number"),
