@@ -152,7 +152,7 @@ def _shown(schema: Mapping[str, Any]) -> str | None:
     """Of several types the first, of alternatives the first that is not null; `None` for what is shown as text."""
     type = schema.get("type")
     if isinstance(type, list):
-        type = next((each for each in type if each != "null"), None)
+        type = next(iter(type), None)
     if type is None:
         for keyword in ("anyOf", "oneOf"):
             options = schema.get(keyword)

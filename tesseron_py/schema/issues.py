@@ -238,6 +238,8 @@ def got(given: Any, show: bool) -> str:
 
 def expectation(expected: str) -> str:
     """`a string is expected`, `at least 2 characters are expected`."""
+    if expected.endswith(" 1 characters"):
+        expected = expected.removesuffix("s")
     return f"{expected} {'are' if expected.endswith('characters') else 'is'} expected"
 
 

@@ -262,3 +262,29 @@ def test_what_is_chosen_when_nobody_chooses_is_shown_in_the_order_of_the_choices
     alone = schema_of(Form)
     assert alone["most.a"]["description"] == "Choose at most 1."
     assert alone["least.a"]["description"] == "Choose at least 1."
+
+
+def test_an_alias_of_a_member_is_no_choice_of_its_own() -> None:
+    class Level(enum.Enum):
+        LOW = "l"
+        HIGH = "h"
+        DEFAULT = "l"
+
+    class Mixed(enum.Enum):
+        ONE = 1
+        YES = True
+
+    assert form_for(Level).schema["properties"]["value"]["enum"] == ["l", "h"]
+    assert form_for(Level).parse({"value": "l"}) is Level.LOW
+    assert form_for(set[Level], lists=True).parse({"value": ["h", "l"]}) == {Level.LOW, Level.HIGH}
+    assert form_for(Mixed).schema["properties"]["value"]["enum"] == ["1"]
+
+    class Titled(enum.Enum):
+        A = "a"
+        B = "a"
+
+        @property
+        def label(self) -> str:
+            return "The one"
+
+    assert form_for(Titled).schema["properties"]["value"]["enumNames"] == ["The one"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from tesseron_py.errors import InvalidAnswer
 from tesseron_py.schema.elicitation import form_for, form_for_json_schema
@@ -147,3 +150,75 @@ def test_field_52_false_as_text_is_false() -> None:
     for other in ("maybe", "", "f", 0, 1, None, [], "[]"):
         with pytest.raises(InvalidAnswer):
             form_for(bool).parse({"value": other})
+
+
+@pytest.mark.parametrize(
+    ("field", "spelled", "not_spelled"),
+    [
+        ({"type": ["integer", "boolean"]}, {"1": 1}, ["yes", "true", "1.0"]),
+        ({"type": ["boolean", "integer"]}, {"1": True, "no": False}, ["2"]),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, {"true": True, "0": False}, ["maybe"]),
+        ({"anyOf": [{"type": "null"}, {"type": "number"}]}, {"1.5": 1.5}, ["1.500", "x"]),
+        ({"oneOf": [{"const": True, "title": "Yes"}, {"const": False, "title": "No"}]}, {"true": True}, ["x"]),
+        ({"enum": [True]}, {"yes": True}, ["no"]),
+        ({"anyOf": [{"type": "string"}, {"type": "boolean"}]}, {"true": "true"}, []),
+        ({"enum": ["1", 1]}, {"1": "1"}, ["2"]),
+    ],
+)
+def test_a_text_spells_a_value_of_the_type_that_the_form_shows(
+    field: dict[str, Any], spelled: dict[str, Any], not_spelled: list[str]
+) -> None:
+    form = form_for_json_schema({"type": "object", "properties": {"v": field}, "required": ["v"]})
+    for text, value in spelled.items():
+        found = form.parse({"v": text})["v"]
+        assert (found, type(found)) == (value, type(value))
+    for text in not_spelled:
+        with pytest.raises(InvalidAnswer):
+            form.parse({"v": text})
+
+
+def test_a_decimal_is_written_as_a_number_is() -> None:
+    form = form_for(Decimal)
+    for text in ("1.5", " 12 ", "-0.125", "1.5000", "1500", "1e2", "123456789.123456789123456789"):
+        assert form.parse({"value": text}) == Decimal(text.strip())
+    for text in ("1_000", "٣", "１", "+5", "01", ".5", "5.", "1e400", "1.500", "1,5", "NaN", "Infinity", "", "0x1"):
+        with pytest.raises(InvalidAnswer):
+            form.parse({"value": text})
+    with pytest.raises(InvalidAnswer, match="in one way only"):
+        form.parse({"value": "1.500"})
+
+
+def test_a_duration_is_of_units_that_are_all_of_one_length() -> None:
+    form = form_for(timedelta)
+    for text, value in {
+        "PT1H30M": timedelta(hours=1, minutes=30),
+        " P2W ": timedelta(weeks=2),
+        "-P1DT0.5S": -timedelta(days=1, seconds=0.5),
+    }.items():
+        assert form.parse({"value": text}) == value
+    for text in ("10:30", "1d", "1 day", "P1M", "P1Y", "P", "PT", "3600", "pt1h", "P1DT", "PT1.5H"):
+        with pytest.raises(InvalidAnswer, match="a duration such as PT1H30M is expected"):
+            form.parse({"value": text})
+
+
+def test_a_default_that_is_shown_is_taken_as_it_is_shown() -> None:
+    class Form(BaseModel):
+        price: Decimal = Decimal("1.500")
+        period: timedelta = timedelta(days=400)
+        limit: Decimal | None = None
+
+    form = form_for(Form)
+    shown = {name: each["default"] for name, each in form.schema["properties"].items() if "default" in each}
+    assert shown.keys() == {"price", "period"}
+    assert form.parse(shown) == Form()
+    assert form.parse({"limit": " "}) == Form()
+
+
+def test_one_character_is_one() -> None:
+    properties = {"v": {"minLength": 1, "maxLength": 1}}
+    form = form_for_json_schema({"type": "object", "properties": properties, "required": ["v"]})
+    for text, expected in (("", "at least 1 character is expected"), ("ab", "at most 1 character is expected")):
+        with pytest.raises(InvalidAnswer, match=expected):
+            form.parse({"v": text})
+        with pytest.raises(InvalidAnswer, match=expected):
+            form_for(Annotated[str, Field(min_length=1, max_length=1)]).parse({"response": text, "value": text})
