@@ -184,11 +184,13 @@ class _Change:
 
     def _enum(self, node: dict[str, Any]) -> tuple[Any, bool]:
         """The same for an enum by itself."""
-        values = [each.value for each in node["members"]]
+        members = list(dict.fromkeys(node["members"]))  # one may have several names
+        several, node = len(members) < len(node["members"]), {**node, "members": members}
+        values = [each.value for each in members]
         # An integer may be a sum of a flag's, zero and one among them.
         confusing = frozenset({bool}) if issubclass(node["cls"], Flag) else _confusing(values)
         if not confusing:
-            return self._inside(node)
+            return node, several
         refusal = _refusal_of("enum", values)
 
         def checked(value: Any) -> Any:
@@ -199,7 +201,8 @@ class _Change:
             raise refusal()
 
         reads = {"type": "no-info", "function": checked}
-        return _with_ref({"type": "function-before", "function": reads, "schema": node}, node), True
+        inner = {key: value for key, value in node.items() if key != "ref"}
+        return _with_ref({"type": "function-before", "function": reads, "schema": inner}, node), True
 
     def _tagged(self, node: dict[str, Any]) -> tuple[Any, bool]:
         """The same where they are tags."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import TypeAdapter
+from pydantic import PydanticInvalidForJsonSchema, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import core_schema, to_jsonable_python
 
@@ -122,6 +122,26 @@ class _Schema(GenerateJsonSchema):
             written = {**written, "default": write_base64(default)}
         return written
 
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        written = super().enum_schema(schema)
+        if "enum" in written:  # a member may have several names
+            written = {**written, "enum": _once(written["enum"])}
+        return written
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        binary = next((each for each in schema["expected"] if isinstance(each, bytes)), None)
+        if binary is not None and self.mode == "validation":
+            raise PydanticInvalidForJsonSchema(f"JSON has no bytes such as {binary!r} to choose; use strings")
+        return super().literal_schema(schema)
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        written, key = super().dict_schema(schema), _no_name(schema.get("keys_schema"))
+        if key is None:
+            return written
+        if self.mode == "validation":
+            raise PydanticInvalidForJsonSchema(f"the names in a JSON object are strings, and {key} is none")
+        return _without(written, "propertyNames")  # they are written as strings
+
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
         # RFC 3339, which `format: date-time` stands for, demands the offset that a naive datetime refuses.
         return {"type": "string"} if schema.get("tz_constraint") == "naive" else super().datetime_schema(schema)
@@ -185,7 +205,8 @@ class _AgentSchema(_Schema):
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
         values = [each.value if isinstance(each, enum.Enum) else each for each in schema["expected"]]
-        return _choice(to_jsonable_python(values)) or super().literal_schema(schema)
+        choice = None if any(isinstance(each, bytes) for each in values) else _choice(_once(to_jsonable_python(values)))
+        return choice or super().literal_schema(schema)
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         if issubclass(schema["cls"], enum.Flag):
@@ -302,6 +323,26 @@ def _untitled(schema: JsonSchemaValue, cls: type[Any] | None) -> JsonSchemaValue
     """Without the title, where it is but the name of the class."""
     repeats = cls is not None and schema.get("title") == cls.__name__
     return _without(schema, "title") if repeats else schema
+
+
+def _once(values: Sequence[Any]) -> list[Any]:
+    """Each of JSON's values once."""
+    return list({(type(value), repr(value)): value for value in values}.values())
+
+
+def _no_name(keys: Any) -> str | None:
+    """What there is among the keys of a dict that no string in JSON stands for."""
+    match keys:
+        case {"type": "literal", "expected": found} | {"type": "enum", "members": found}:
+            values = [each.value if isinstance(each, enum.Enum) else each for each in found]
+            return next((repr(each) for each in values if not isinstance(each, str)), None)
+        case {"type": "none"}:
+            return "None"
+        case {"type": "tuple" | "list" | "set" | "frozenset" | "dict" | "model" | "dataclass" | "typed-dict" as kind}:
+            return f"a {kind.replace('-', ' ')}"
+        case {"schema": inner}:
+            return _no_name(inner)
+    return None
 
 
 _KINDS: Final[dict[type, str]] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

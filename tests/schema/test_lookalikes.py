@@ -11,8 +11,9 @@ import pytest
 from pydantic import AwareDatetime, BaseModel, ConfigDict, NaiveDatetime, PastDate
 from typing_extensions import TypedDict
 
-from tesseron_py.errors import InvalidAnswer, InvalidInput
+from tesseron_py.errors import InvalidAnswer, InvalidInput, RegistrationError
 from tesseron_py.schema.elicitation import form_for
+from tesseron_py.schema.generate import output_schema
 from tesseron_py.schema.signature import read_handler
 
 
@@ -161,6 +162,19 @@ def test_a_union_takes_each_for_itself(declared: Any, value: Any, expected: Any)
         assert [*map(type, found)] == [*map(type, expected)]
 
 
+class Levels(BaseModel):
+    low: Level
+    high: Level | bool = Level.HIGH
+    more: list[Level] = []
+
+
+def test_a_type_that_is_named_twice_is_read_alike() -> None:
+    found = bound(Levels, {"low": 1.0, "high": True, "more": [2]})
+    assert found == Levels(low=Level.LOW, high=True, more=[Level.HIGH])
+    assert found.high is True
+    assert refusal(Levels, {"low": 1, "more": [True]}) == "1 or 2 is expected, got true"
+
+
 @pytest.mark.parametrize(
     ("declared", "value", "message"),
     [
@@ -235,3 +249,69 @@ def test_field_17_an_unknown_field_goes_to_who_takes_it(declared: Any, value: An
 )
 def test_field_17_and_is_refused_where_nobody_does(declared: Any, value: Any) -> None:
     assert refusal(declared, value).startswith('unknown argument "zz"')
+
+
+# Choices and names that JSON has, or has not ----------------------------------------------------------------------
+
+
+class Colour(Enum):
+    RED = "r"
+    GREEN = "g"
+    CRIMSON = RED
+
+
+class Same(Enum):
+    ONE = 1
+    TRUE = True
+
+
+class Kinds(Enum):
+    ONE = 1
+    TWO = "two"
+
+
+def schema_of(declared: Any) -> Any:
+    def handler(it: Any) -> None: ...
+
+    handler.__annotations__["it"] = declared
+    return read_handler(handler, name="act").input_schema["properties"]["it"]
+
+
+def test_a_member_with_two_names_is_one_choice() -> None:
+    assert schema_of(Colour) == {"type": "string", "enum": ["r", "g"]}
+    assert schema_of(Same) == {"type": "integer", "enum": [1]}
+    assert refusal(Same, "x") == '1 is expected, got "x"'
+    assert refusal(Colour, "x") == "'r' or 'g' is expected, got \"x\""
+    assert bound(Colour, "r") is Colour.CRIMSON is Colour.RED
+    assert form_for(Colour).schema["properties"]["value"]["enum"] == ["r", "g"]
+
+
+class Counts(BaseModel):
+    by_level: dict[Level, int] = {}
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        (Literal[b"x"], "JSON has no bytes such as b'x' to choose; use strings"),
+        (list[Literal["a", b"x"]], "JSON has no bytes such as b'x' to choose; use strings"),
+        (dict[Literal[1, 2], int], "the names in a JSON object are strings, and 1 is none"),
+        (dict[Level, int], "the names in a JSON object are strings, and 1 is none"),
+        (dict[Kinds, int], "the names in a JSON object are strings, and 1 is none"),
+        (dict[Bits, int], "the names in a JSON object are strings, and 1 is none"),
+        (dict[None, int], "the names in a JSON object are strings, and None is none"),
+        (dict[tuple[int, int], str], "the names in a JSON object are strings, and a tuple is none"),
+        (list[dict[Literal[True] | None, str]], "the names in a JSON object are strings, and True is none"),
+        (Counts, "the names in a JSON object are strings, and 1 is none"),
+    ],
+)
+def test_what_no_call_could_give_is_refused_at_registration(declared: Any, why: str) -> None:
+    with pytest.raises(RegistrationError) as refused:
+        schema_of(declared)
+    assert why in str(refused.value)
+
+
+def test_an_output_may_have_such_names_and_promises_nothing_of_them() -> None:
+    assert output_schema(dict[Level, int]) == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert schema_of(dict[Colour, int])["properties"].keys() == {"r", "g"}
+    assert bound(dict[bool, int], {"true": 1}) == {True: 1}
