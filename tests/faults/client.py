@@ -177,8 +177,11 @@ class Call:
             self.firsts += 1
             with suppress(Lost):
                 pending = await self.link.begin(message, modern=False)
-                while await pending.next() is not None:
-                    pass
+                try:
+                    while await pending.next() is not None:
+                        pass
+                finally:
+                    pending.close()
 
         if isinstance(self.link, HttpLink):
             self._extra.append(asyncio.create_task(send()))

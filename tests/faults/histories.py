@@ -92,10 +92,11 @@ async def play(site: Site, history: History) -> Counter[str]:
     try:
         async with FAULTS[history.fault](site, history.dice, calls):
             await _ended(site, calls)
+        # Before any goodbye, which would end what goes on although nobody waits for it.
+        await look(site, history, calls, restarted=site.restarts > starts)
         for link in links:
             await link.end()
             link.release()
-        await look(site, history, calls, restarted=site.restarts > starts)
     except Lost as lost:
         raise Violation(f"a connection was lost that nobody cut: {lost}") from lost
     if history.fault not in ("none", "twice", "reorder", "delay agent", "full pipe"):

@@ -323,6 +323,10 @@ class PipeLink(Meter):
         self._pending.clear()
 
     async def _write(self, message: Mapping[str, Any]) -> None:
+        # Whoever is cancelled meanwhile must not leave half a line behind.
+        await asyncio.shield(asyncio.ensure_future(self._write_whole(message)))
+
+    async def _write_whole(self, message: Mapping[str, Any]) -> None:
         async with self._turn:
             await self._write_now(message)
 

@@ -23,7 +23,7 @@ from .notes import CONTROL, note
 
 PARKED = float(os.environ.get("FAULTS_PARKED", "4"))
 """Seconds that a call of the modern era waits for its client."""
-STREAMLESS = 0.5
+STREAMLESS = 2.0
 """Seconds that a gateway waits for an app that has lost its stream."""
 
 _moved_by = 0.0
