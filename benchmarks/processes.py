@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,14 +73,29 @@ class Server:
 
 
 @contextmanager
-def server(module: str, *args: str) -> Iterator[Server]:
+def server(
+    module: str, *args: str, python: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """A process of `benchmarks.servers`, while the body runs. It prints a line once it is ready.
+
+    Args:
+        module: Its name there.
+        args: Its arguments.
+        python: Its interpreter, if it is not this one.
+        environment: What its environment has besides.
 
     Raises:
         RuntimeError: It ended instead.
     """
-    command = [sys.executable, "-m", f"benchmarks.servers.{module}", *args]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [str(python or sys.executable), "-m", f"benchmarks.servers.{module}", *args]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stdout is not None
         ready = process.stdout.readline().strip()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .measure import Row
 
-_HEAD = ("", "ours", "theirs", "ratio", "spread", "target", "against")
+_HEAD = ("", "ours", "p95", "theirs", "p95", "ratio", "spread", "target", "against")
 
 
 def print_table(rows: Sequence[Row]) -> None:
@@ -18,13 +18,30 @@ def print_table(rows: Sequence[Row]) -> None:
         shown = [name.ljust(widths[0]), *(each.rjust(width) for each, width in zip(numbers, widths[1:], strict=False))]
         print("  ".join([*shown, peer]).rstrip())
     print("\nratio: ours / theirs, the median of all rounds; spread: the interquartile range of the rounds' ratios.")
+    print("p95: of every call, or of the rounds where a round is one process or a sum.")
     print("target: the most that the ratio may be; with ±, by how much chance may raise it; and whether it is met.")
+
+
+def markdown(rows: Sequence[Row], about: str) -> str:
+    """The same as Markdown.
+
+    Args:
+        rows: The rows.
+        about: A sentence on where they were measured.
+    """
+    head = ("row", *_HEAD[1:])
+    lines = [head, tuple("---:" if "target" != title and 0 < at < 7 else "---" for at, title in enumerate(head))]
+    lines += [(f"`{name}`", *rest) for name, *rest in map(_cells, rows)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"# Results\n\n{about} What the rows mean: `docs/benchmarks.md`.\n\n{table}\n"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     unit = _bytes if "memory" in row.name else _seconds
     target = "" if row.target is None else f"{_target(row)} {'missed' if row.misses else 'met'}"
-    return row.name, unit(row.ours), unit(row.theirs), f"{row.ratio:.2f}", f"{row.spread:.2f}", target, row.peer
+    ours_p95, theirs_p95 = ("" if p95 is None else unit(p95) for p95 in (row.ours_p95, row.theirs_p95))
+    ratio = f"{row.ratio:.2f}", f"{row.spread:.2f}"
+    return row.name, unit(row.ours), ours_p95, unit(row.theirs), theirs_p95, *ratio, target, row.peer
 
 
 def _target(row: Row) -> str:
