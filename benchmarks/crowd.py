@@ -57,9 +57,7 @@ def crowd(
     with ExitStack() as stack:
         running = stack.enter_context(server(module, *args, python=python or peer.python, environment=environment))
         port = int(running.ready)
-        kind: Callable[[int, ExitStack], Client]
+        kind: Callable[[int, ExitStack], Client] = Session if era == "legacy" else Caller
         if peer is FLOOR:
             kind = Requests
-        else:
-            kind = Session if era == "legacy" else Caller
         yield Crowd(lambda: kind(port, stack))

@@ -13,6 +13,11 @@ from .http_client import Connection
 from .work import Work
 
 VERSION = "2025-11-25"
+_HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": VERSION,
+}
 _ids = itertools.count(1)
 
 
@@ -25,12 +30,7 @@ class Session:
     """
 
     def __init__(self, port: int, stack: ExitStack) -> None:
-        headers = {
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-            "MCP-Protocol-Version": VERSION,
-        }
-        headers["Mcp-Session-Id"] = open_session(port, headers)
+        headers = _HEADERS | {"Mcp-Session-Id": open_session(port)}
         self._call, self._answers = Connection(port, headers), Connection(port, headers)
         stack.callback(self._call.close)
         stack.callback(self._answers.close)
@@ -60,9 +60,9 @@ class Session:
         work.check(response, len(notes))
 
 
-def open_session(port: int, headers: dict[str, str]) -> str:
+def open_session(port: int) -> str:
     """Open a session, which goes on when its first connection is closed; its id."""
-    connection = Connection(port, headers)
+    connection = Connection(port, _HEADERS)
     params = {
         "protocolVersion": VERSION,
         "capabilities": {"elicitation": {"form": {}}},

@@ -48,7 +48,11 @@ class Caller:
 
     def answer(self, work: Work) -> None:
         """Read the question, and send the call again with the answer."""
-        self._send(work, repeat(self.question(), work))
+        self.repeat(work, self.question())
+
+    def repeat(self, work: Work, asked: Mapping[str, Any]) -> None:
+        """Send a call again that `asked`, with the answer."""
+        self._send(work, repeated(asked, work))
 
     def question(self) -> dict[str, Any]:
         """The result that is a question.
@@ -69,7 +73,7 @@ class Caller:
 
     def _send(self, work: Work, more: Mapping[str, Any]) -> None:
         id = next(_ids)
-        params = modern_params(work, id) | more
+        params = {**modern_params(work, id), **more}
         message = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
         self._connection.send(message, b"Mcp-Name: %s\r\n" % work.tool.encode())
 
@@ -80,7 +84,7 @@ def modern_params(work: Work, token: int) -> dict[str, Any]:
     return {"name": work.tool, "arguments": work.arguments, "_meta": meta}
 
 
-def repeat(asked: Mapping[str, Any], work: Work) -> dict[str, Any]:
+def repeated(asked: Mapping[str, Any], work: Work) -> dict[str, Any]:
     """What a call is made with, besides, whose result was a question."""
     [key] = asked["inputRequests"]
     more: dict[str, Any] = {"inputResponses": {key: {"action": "accept", "content": work.answer}}}

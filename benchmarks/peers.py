@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from .processes import ROOT, tesseron_py
+from .processes import ROOT
 from .work import CONFIRM, ECHO, WORKS, Work
 
 Era: TypeAlias = Literal["legacy", "modern"]
@@ -48,20 +45,18 @@ class Peer:
     modern: Collection[Work] = WORKS
 
     @property
-    def is_there(self) -> bool:
-        """Whether its environment has been made."""
-        return self.python.exists()
-
-    @property
     def stdio_command(self) -> list[str]:
         """What starts it on stdio."""
         return [str(self.python), "-m", f"benchmarks.servers.{self.stdio[0]}", *self.stdio[1:]]
 
     def does(self, work: Work, transport: Transport, era: Era) -> bool:
         """Whether it can be measured so."""
-        return bool(self.http if transport == "http" else self.stdio) and work in (self.legacy if era == "legacy" else self.modern)
+        return bool(self.http if transport == "http" else self.stdio) and work in (
+            self.legacy if era == "legacy" else self.modern
+        )
 
 
+OURS = Peer("ours", "tesseron-py", ["tesseron_over_http"], ["tesseron_on_stdio"])
 FLOOR = Peer("floor", "a server that does nothing", ["bare_over_http"], ["echo_on_lines"])
 MCP = Peer("mcp", f"mcp {version('mcp')}, low-level", ["official_over_http"], ["official_on_stdio"])
 PEERS = (
@@ -74,3 +69,14 @@ PEERS = (
     # Its tools ask in the older era only: in the newer one its `ctx.elicit` raises.
     Peer("fastmcp", f"fastmcp {version('fastmcp')}", ["on_fastmcp", "http"], ["on_fastmcp"], modern=ASKS_NOT),
 )
+
+
+def present(peers: Iterable[Peer]) -> list[Peer]:
+    """Those whose environment has been made; for each other one, a line on standard error."""
+    found: list[Peer] = []
+    for peer in peers:
+        if peer.python.exists():
+            found.append(peer)
+        else:
+            print(f"no {peer.title}: {peer.python} has not been made", file=sys.stderr)
+    return found

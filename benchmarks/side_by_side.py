@@ -14,12 +14,9 @@ from typing import Protocol
 
 from .crowd import crowd
 from .measure import Effort, Row, in_turn, row_of, side
-from .peers import FAST, FLOOR, MCP, PEERS, Era, Peer, Transport
-from .processes import tesseron_py
+from .peers import FAST, FLOOR, MCP, OURS, PEERS, Era, Peer, Transport, present
 from .stdio_client import Agent, BareLines
 from .work import CONFIRM, CONFIRMS, ECHO, WORKS, Work
-
-OURS = Peer("ours", "tesseron-py", ["tesseron_over_http"], ["tesseron-py"])
 
 _TARGETS = {
     ("http", ECHO, "floor"): 1.6,
@@ -88,8 +85,7 @@ class Group:
             return stack.enter_context(crowd(peer, self.era))
         if peer is FLOOR:
             return stack.enter_context(BareLines(peer.stdio_command))
-        command = [tesseron_py(), "mcp", "benchmarks.servers.tasks:app"] if peer is OURS else peer.stdio_command
-        agent = stack.enter_context(Agent(command, modern=self.era == "modern"))
+        agent = stack.enter_context(Agent(peer.stdio_command, modern=self.era == "modern"))
         agent.initialize()
         return agent
 
@@ -103,10 +99,7 @@ class Group:
                 return lambda: doer.do(work)
 
             for work in self.works:
-                peers = [peer for peer in self.of(work) if self._is_wanted(self.row(work, peer), wanted)]
-                for absent in [peer for peer in peers if not peer.is_there]:
-                    print(f"no {absent.title}: {absent.python} has not been made", file=sys.stderr)
-                    peers.remove(absent)
+                peers = present(peer for peer in self.of(work) if self._is_wanted(self.row(work, peer), wanted))
                 if not peers:
                     continue
                 if self.fast and not FAST.exists():

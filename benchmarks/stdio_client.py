@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import psutil  # type: ignore[import-untyped]  # it has no types
 
-from .modern_http import META, modern_params, repeat
+from .modern_http import META, modern_params, repeated
 from .processes import ROOT, stop
 from .work import CONFIRM, Work, bare_answers
 
@@ -82,7 +82,9 @@ class BareLines(Pipes):
             self._tuned = work
         for leg in answers:
             for _ in range(work.at_once):
-                self._write({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"arguments": work.arguments}})
+                self._write(
+                    {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"arguments": work.arguments}}
+                )
             for _ in range(work.at_once * len(leg)):
                 self._read()
 
@@ -151,7 +153,7 @@ class Agent(Pipes):
         def begin(more: Mapping[str, Any]) -> None:
             params: dict[str, Any] = {"name": work.tool, "arguments": work.arguments}
             if self._modern:
-                params = modern_params(work, self._last_id + 1) | more
+                params = {**modern_params(work, self._last_id + 1), **more}
             elif work.notes:
                 params["_meta"] = {"progressToken": self._last_id + 1}
             running.add(self._request("tools/call", params))
@@ -167,7 +169,7 @@ class Agent(Pipes):
             elif message["id"] in running:
                 running.remove(message["id"])
                 if message.get("result", {}).get("resultType") == "input_required":
-                    begin(repeat(message["result"], work))
+                    begin(repeated(message["result"], work))
                 else:
                     work.check(message, notes)
 

@@ -30,18 +30,31 @@ def markdown(rows: Sequence[Row], about: str) -> str:
         about: A sentence on where they were measured.
     """
     head = ("row", *_HEAD[1:])
-    lines = [head, tuple("---:" if "target" != title and 0 < at < 7 else "---" for at, title in enumerate(head))]
+    lines = [head, tuple("---:" if title != "target" and 0 < at < 7 else "---" for at, title in enumerate(head))]
     lines += [(f"`{name}`", *rest) for name, *rest in map(_cells, rows)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return f"# Results\n\n{about} What the rows mean: `docs/benchmarks.md`.\n\n{table}\n"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    unit = _bytes if "memory" in row.name else _seconds
     target = "" if row.target is None else f"{_target(row)} {'missed' if row.misses else 'met'}"
-    ours_p95, theirs_p95 = ("" if p95 is None else unit(p95) for p95 in (row.ours_p95, row.theirs_p95))
+    ours_p95, theirs_p95 = ("" if p95 is None else shown(row.name, p95) for p95 in (row.ours_p95, row.theirs_p95))
     ratio = f"{row.ratio:.2f}", f"{row.spread:.2f}"
-    return row.name, unit(row.ours), ours_p95, unit(row.theirs), theirs_p95, *ratio, target, row.peer
+    return (
+        row.name,
+        shown(row.name, row.ours),
+        ours_p95,
+        shown(row.name, row.theirs),
+        theirs_p95,
+        *ratio,
+        target,
+        row.peer,
+    )
+
+
+def shown(name: str, value: float) -> str:
+    """A value of the row of this name, with its unit."""
+    return _bytes(value) if "memory" in name else _seconds(value)
 
 
 def _target(row: Row) -> str:

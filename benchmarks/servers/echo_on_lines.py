@@ -1,4 +1,4 @@
-"""The floor: lines answered with lines, on the pipes of this process, or with `uds` on a Unix socket whose path it prints.
+"""The floor: lines answered with lines, on this process's pipes, or with `uds` on a Unix socket whose path it prints.
 
 A line that is a JSON list of lists of texts is what is answered with: every line after it gets the next list.
 """

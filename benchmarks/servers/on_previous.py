@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mcp.server.fastmcp import Context, FastMCP
+from mcp.server.fastmcp import Context, FastMCP  # type: ignore[attr-defined]  # of another environment
 
 from benchmarks.servers.tools_that_elicit import add_tools
 from benchmarks.servers.uvicorn_on_loopback import serve

@@ -1,0 +1,9 @@
+"""Our side on stdio with the limits of the app; `tesseron-py mcp`, which answers before it knows the app, has its own."""
+
+from __future__ import annotations
+
+import anyio
+
+from benchmarks.servers.tasks import app
+
+anyio.run(app.serve_mcp)
