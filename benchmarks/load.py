@@ -73,8 +73,8 @@ class Client:
 
     def _work(self) -> Work:
         works, weights = zip(*MIX, strict=True)
-        [work] = self._random.choices(works, weights)
-        return work
+        chosen: Work = self._random.choices(works, weights)[0]
+        return chosen
 
     def _in_session(self) -> None:
         self._call(self._random.choice(self._sessions))

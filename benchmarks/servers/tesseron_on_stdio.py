@@ -1,4 +1,7 @@
-"""Our side on stdio with the limits of the app; `tesseron-py mcp`, which answers before it knows the app, has its own."""
+"""Our side on stdio with the limits of the app.
+
+`tesseron-py mcp` answers before it knows the app, and has limits of its own.
+"""
 
 from __future__ import annotations
 
