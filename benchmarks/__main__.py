@@ -18,7 +18,8 @@ from typing import TypeAlias
 from . import growth, held, hop, load, memory, pairing, parked, plot, side_by_side, starts, whole_path
 from .measure import FULL, ONCE, QUICK, Effort, Row
 from .processes import clean_room
-from .table import markdown, print_table
+from .report import report
+from .table import print_table
 
 Rows: TypeAlias = Callable[[Effort, Collection[str]], Iterator[Row]]
 
@@ -72,14 +73,14 @@ def main() -> int:
     effort = ONCE if options.once else QUICK if options.quick else FULL
     measured = measure(effort, wanted)
     about = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    print(about, "\n")
+    print(f"{about}\n")
     print_table(measured)
     if options.output is None and effort is FULL and not options.only:
         options.output = RESULTS
         PICTURE.write_text(plot.picture(measured))
     if options.output is not None:
         options.output.write_text(json.dumps([asdict(row) for row in measured], indent=2) + "\n")
-        options.output.with_suffix(".md").write_text(markdown(measured, f"`make bench` on {about}."))
+        options.output.with_suffix(".md").write_text(report(measured, f"`make bench` on {about}."))
     return 0
 
 

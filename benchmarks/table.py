@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from .measure import Row
 
-_HEAD = ("", "ours", "p95", "theirs", "p95", "ratio", "spread", "target", "against")
+HEAD = ("", "ours", "p95", "theirs", "p95", "ratio", "spread", "target", "against")
 
 
 def print_table(rows: Sequence[Row]) -> None:
     """Print one line a row; a ratio above its target is marked."""
-    lines = [_HEAD, *map(_cells, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    lines = [HEAD, *map(cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
     for line in lines:
         name, *numbers, peer = line
         shown = [name.ljust(widths[0]), *(each.rjust(width) for each, width in zip(numbers, widths[1:], strict=False))]
@@ -22,21 +22,8 @@ def print_table(rows: Sequence[Row]) -> None:
     print("target: the most that the ratio may be; with ±, by how much chance may raise it; and whether it is met.")
 
 
-def markdown(rows: Sequence[Row], about: str) -> str:
-    """The same as Markdown.
-
-    Args:
-        rows: The rows.
-        about: A sentence on where they were measured.
-    """
-    head = ("row", *_HEAD[1:])
-    lines = [head, tuple("---:" if title != "target" and 0 < at < 7 else "---" for at, title in enumerate(head))]
-    lines += [(f"`{name}`", *rest) for name, *rest in map(_cells, rows)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"# Results\n\n{about} What the rows mean: `docs/benchmarks.md`.\n\n{table}\n"
-
-
-def _cells(row: Row) -> tuple[str, ...]:
+def cells(row: Row) -> tuple[str, ...]:
+    """What a row says, in the order of `HEAD`."""
     target = "" if row.target is None else f"{_target(row)} {'missed' if row.misses else 'met'}"
     ours_p95, theirs_p95 = ("" if p95 is None else shown(row.name, p95) for p95 in (row.ours_p95, row.theirs_p95))
     ratio = f"{row.ratio:.2f}", f"{row.spread:.2f}"
