@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from . import growth, held, hop, load, memory, pairing, parked, plot, side_by_side, starts, whole_path
 from .measure import FULL, ONCE, QUICK, Effort, Row
-from .processes import clean_room
+from .processes import clean_room, make_room
 from .report import report
 from .table import print_table
 
@@ -91,6 +91,7 @@ def _rows_of(name: str) -> tuple[str, ...]:
 def measure(effort: Effort, wanted: frozenset[str]) -> list[Row]:
     """Measure what is wanted of `NAMES`. What is measured, and how long it took, is said on standard error."""
     measured: list[Row] = []
+    make_room(4096)
     with clean_room():
         for group, (names, rows) in GROUPS.items():
             if not wanted.intersection(names):

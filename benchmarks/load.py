@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import statistics
 import sys
 import threading
@@ -19,7 +18,7 @@ from typing import Any
 
 from .legacy_http import Session
 from .modern_http import Caller
-from .processes import clean_room, server
+from .processes import clean_room, make_room, server
 from .stdio_client import resident
 from .work import CONFIRM, ECHO, ELICIT, LARGE_RESULT, PROGRESS, Work
 
@@ -111,8 +110,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--prompts", type=int, default=10_000, help="default: 10 000")
     parser.add_argument("--seed", type=int, default=1, help="of what is called when")
     options = parser.parse_args(arguments)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    make_room(3 * options.sessions + 100)
     with clean_room(), ExitStack() as stack:
         running = stack.enter_context(server("parking_over_http"))
         port, process = int(running.ready), running.process.pid

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,14 @@ def clean_room() -> Iterator[None]:
         finally:
             os.environ.clear()
             os.environ.update(before)
+
+
+def make_room(connections: int) -> None:
+    """Let this process, and those that it starts, have so many connections open, or as many as the system allows."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections if most == resource.RLIM_INFINITY else min(connections, most)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def tesseron_py() -> str:
