@@ -42,8 +42,15 @@ class Connection:
         self._socket.sendall(self._head + str(len(body)).encode() + b"\r\n" + headers + b"\r\n" + body)
 
     def receive(self) -> Iterator[dict[str, Any]]:
-        """What comes back for what was sent, as `post` has it."""
-        self.status = int(self._incoming.readline().split()[1])
+        """What comes back for what was sent, as `post` has it.
+
+        Raises:
+            ConnectionError: Nothing does.
+        """
+        status = self._incoming.readline()
+        if not status:
+            raise ConnectionError("the server has closed the connection")
+        self.status = int(status.split()[1])
         self.headers = {}
         while line := self._incoming.readline().strip():
             name, _, value = line.decode().partition(":")
