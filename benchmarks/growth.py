@@ -10,6 +10,7 @@ import statistics
 import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 
 from .measure import Effort, Row, compare, side, single
 from .parked import FEW, parking
@@ -90,8 +91,11 @@ class _Gateway:
 @contextmanager
 def _gateway() -> Iterator[_Gateway]:
     with ExitStack() as stack:
-        agent = stack.enter_context(Agent([tesseron_py(), "gateway"]))
+        # A gateway reads a thousand manifests at the most, so each has those of its own apps alone.
+        home = {"TESSERON_HOME": stack.enter_context(TemporaryDirectory(prefix="tesseron-bench-"))}
+        apps = stack.enter_context(server("many_apps", environment=home))
+        agent = stack.enter_context(Agent([tesseron_py(), "gateway"], environment=home))
         agent.initialize()
         # At once, when all is measured: a gateway takes leave of a thousand apps one by one.
         stack.callback(agent.kill)
-        yield _Gateway(agent, stack.enter_context(server("many_apps")))
+        yield _Gateway(agent, apps)
