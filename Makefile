@@ -1,8 +1,9 @@
 # Two environments, both made with pip alone: .venv (everything), .venv-mcp1 (the previous generation
-# of the official MCP client, which cannot live beside the current one).
+# of the official MCP package, which cannot live beside the current one). `bench` makes one more.
 PYTHON ?= python3
 VENV := .venv
 OLD := .venv-mcp1
+FAST := .venv-fast
 BIN := $(VENV)/bin
 PIP := --quiet --disable-pip-version-check
 
@@ -43,8 +44,15 @@ check: $(VENV)/.ready
 	@$(BIN)/pyright --warnings
 	@$(BIN)/python tests/typing/completeness.py
 
-bench: venv
-	@$(BIN)/python -m benchmarks
+# One more environment: uvicorn takes uvloop and httptools wherever it finds them. ONLY=http measures a group, or a row.
+$(FAST)/.ready: pyproject.toml
+	@test -x $(FAST)/bin/python || $(PYTHON) -m venv $(FAST)
+	@$(FAST)/bin/python -m pip install $(PIP) --upgrade "pip>=25.1"
+	@$(FAST)/bin/python -m pip install $(PIP) --editable ".[serve]" --group bench
+	@touch $@
+
+bench: venv $(FAST)/.ready
+	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))
 
 # Histories of faults over real processes, of which `test` plays a few; every byte of a prompt's life with
 # `python -m tests.faults --every-byte`.
@@ -58,4 +66,4 @@ fuzz: $(VENV)/.ready
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --jobs 2
 
 clean:
-	rm -rf $(VENV) $(OLD) tests/conformance/mcp/node_modules .coverage .coverage.* .mypy_cache .ruff_cache .fuzz
+	rm -rf $(VENV) $(OLD) $(FAST) tests/conformance/mcp/node_modules .coverage .coverage.* .mypy_cache .ruff_cache .fuzz

@@ -28,14 +28,29 @@ class Connection:
         self.status = 0
         self.headers: dict[str, str] = {}
 
-    def post(self, message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def post(self, message: dict[str, Any], headers: bytes = b"") -> Iterator[dict[str, Any]]:
         """Send a JSON-RPC message; what comes back, one message or the events of a stream, as it comes.
 
         The head of the answer is in `status` and `headers` when this returns. What comes back must be read to its end.
         """
+        self.send(message, headers)
+        return self.receive()
+
+    def send(self, message: dict[str, Any], headers: bytes = b"") -> None:
+        """Send a JSON-RPC message; `headers` are lines that this request has more than the others."""
         body = json.dumps(message).encode()
-        self._socket.sendall(self._head + str(len(body)).encode() + b"\r\n\r\n" + body)
-        self.status = int(self._incoming.readline().split()[1])
+        self._socket.sendall(self._head + str(len(body)).encode() + b"\r\n" + headers + b"\r\n" + body)
+
+    def receive(self) -> Iterator[dict[str, Any]]:
+        """What comes back for what was sent, as `post` has it.
+
+        Raises:
+            ConnectionError: Nothing does.
+        """
+        status = self._incoming.readline()
+        if not status:
+            raise ConnectionError("the server has closed the connection")
+        self.status = int(status.split()[1])
         self.headers = {}
         while line := self._incoming.readline().strip():
             name, _, value = line.decode().partition(":")
@@ -57,6 +72,8 @@ class Connection:
         while size := int(self._incoming.readline(), 16):
             text += self._incoming.read(size)
             self._incoming.readline()
+            if not text.endswith((b"\n\n", b"\r\n\r\n")):
+                continue  # an event goes on in the next piece; looking for its end in every piece takes ages
             *events, text = text.replace(b"\r\n", b"\n").split(b"\n\n")
             for event in events:
                 data = b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-Side: TypeAlias = Callable[[], float]
+Peer = TypeVar("Peer")
+Measurement: TypeAlias = Callable[[], float]
 """One round of one side: seconds, the median of its calls, or bytes."""
 
 
@@ -27,17 +28,31 @@ class Effort:
         calls: Calls of one side in one round.
         starts: Rounds of a pair whose round is a process.
         confirms: Calls over which memory must not grow.
+        works: Rounds of a piece of work that all peers do; of a heavy one, a third of them.
+        slice: Seconds that a round of such work may take; it is `calls` calls at the most, and one at the least.
+        starts_of_all: Rounds of a process that all peers start.
+        held: Prompts, or sessions, whose memory is measured.
+        most: The largest crowd that growth is measured up to.
     """
 
     rounds: int
     calls: int
     starts: int
     confirms: int
+    works: int
+    slice: float
+    starts_of_all: int
+    held: int
+    most: int
 
 
 # Many short rounds: what else the machine does then comes and goes within a round, and slows both of its sides.
-FULL = Effort(rounds=100, calls=40, starts=20, confirms=50_000)
-QUICK = Effort(rounds=3, calls=20, starts=3, confirms=500)
+FULL = Effort(
+    rounds=100, calls=40, starts=20, confirms=50_000, works=30, slice=0.03, starts_of_all=10, held=500, most=10_000
+)
+QUICK = Effort(rounds=3, calls=20, starts=3, confirms=500, works=3, slice=0.01, starts_of_all=3, held=20, most=100)
+ONCE = Effort(rounds=2, calls=1, starts=2, confirms=10, works=2, slice=0.0, starts_of_all=2, held=5, most=10)
+"""As little as makes a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,8 @@ class Row:
         target: The most that the ratio may be; `None` for a row that only informs.
         spread: How far the rounds' ratios lie apart: their interquartile range.
         noise: How far the ratio may lie above the target by chance, for a row that is about two equals; else 0.
+        ours_p95: What 95 % of our calls stay below; of rounds, where a round is one process or a sum.
+        theirs_p95: What 95 % of theirs stay below.
     """
 
     name: str
@@ -63,6 +80,8 @@ class Row:
     target: float | None
     spread: float
     noise: float = 0.0
+    ours_p95: float | None = None
+    theirs_p95: float | None = None
 
     @property
     def misses(self) -> bool:
@@ -70,18 +89,56 @@ class Row:
         return self.target is not None and self.ratio - self.noise > self.target
 
 
-def side(call: Callable[[], None], effort: Effort) -> Side:
-    """A side whose round is many calls, one after the other: the median of their times."""
+class Side:
+    """One side of a row, measured round by round. It remembers the time of every call.
 
-    def measure() -> float:
+    Args:
+        measure: The times of the calls of one round, given how many they are to be.
+        calls: The most calls that a round has.
+        slice: Seconds that a round may take. The round that does not count says how many calls fit.
+    """
+
+    def __init__(
+        self, measure: Callable[[int], Sequence[float]], *, calls: int = 1, slice: float | None = None
+    ) -> None:
+        self.taken: list[float] = []
+        self._measure = measure
+        self._calls = calls
+        self._slice = slice
+
+    def warm_up(self) -> None:
+        """The round that does not count."""
+        taken = self._measure(self._calls if self._slice is None else 1)
+        if self._slice is not None:
+            started = time.perf_counter()
+            self._measure(1)
+            self._calls = min(self._calls, max(1, int(self._slice / (time.perf_counter() - started))))
+        assert taken
+
+    def round(self) -> float:
+        """The median of one round's calls."""
+        taken = self._measure(self._calls)
+        self.taken += taken
+        return statistics.median(taken)
+
+
+def side(call: Callable[[], object], effort: Effort, *, slice: float | None = None) -> Side:
+    """A side whose round is many calls, one after the other."""
+
+    def measure(calls: int) -> list[float]:
         taken: list[float] = []
-        for _ in range(effort.calls):
+        for _ in range(calls):
             started = time.perf_counter()
             call()
             taken.append(time.perf_counter() - started)
-        return statistics.median(taken)
+        return taken
 
-    return measure
+    return Side(measure, calls=effort.calls, slice=slice)
+
+
+def whole(measure: Measurement) -> Side:
+    """A side whose round is one measurement, of a process."""
+    return Side(lambda calls: [measure()])
 
 
 def compare(name: str, peer: str, ours: Side, theirs: Side, *, rounds: int, target: float | None = None) -> Row:
@@ -90,18 +147,35 @@ def compare(name: str, peer: str, ours: Side, theirs: Side, *, rounds: int, targ
     Args:
         name: The row's name.
         peer: What `theirs` is.
-        ours: One round of our side.
-        theirs: One round of theirs.
+        ours: Our side.
+        theirs: Theirs.
         rounds: How many of each count, 2 or more.
         target: The most that the ratio may be.
     """
-    ours(), theirs()
-    pairs = [(ours(), theirs()) for _ in range(rounds)]
-    return row_of(name, peer, pairs, target=target)
+    [(_, pairs)] = in_turn(ours, {peer: theirs}, rounds=rounds).items()
+    return row_of(name, peer, pairs, target=target, p95=(ours.taken, theirs.taken))
+
+
+def in_turn(ours: Side, peers: Mapping[Peer, Side], *, rounds: int) -> dict[Peer, list[tuple[float, float]]]:
+    """Measure our side and every peer's in turn, round after round, and every peer's rounds beside ours."""
+    for each in (ours, *peers.values()):
+        each.warm_up()
+    pairs: dict[Peer, list[tuple[float, float]]] = {peer: [] for peer in peers}
+    for _ in range(rounds):
+        our_round = ours.round()
+        for peer, theirs in peers.items():
+            pairs[peer].append((our_round, theirs.round()))
+    return pairs
 
 
 def row_of(
-    name: str, peer: str, pairs: list[tuple[float, float]], *, target: float | None = None, noise: bool = False
+    name: str,
+    peer: str,
+    pairs: Sequence[tuple[float, float]],
+    *,
+    target: float | None = None,
+    noise: bool = False,
+    p95: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Row:
     """The row of rounds that are measured already, each `(ours, theirs)`.
 
@@ -111,9 +185,11 @@ def row_of(
         pairs: The rounds, 2 or more.
         target: The most that the ratio may be.
         noise: Both sides may well be equal, so that a ratio above the target is missed only if that is no chance.
+        p95: Every call of ours and of theirs, where a round is many calls.
     """
     ratios = [ours / theirs for ours, theirs in pairs]
     first, _, third = statistics.quantiles(ratios, n=4, method="inclusive")
+    ours_all, theirs_all = p95 or ([ours for ours, _ in pairs], [theirs for _, theirs in pairs])
     return Row(
         name=name,
         peer=peer,
@@ -123,7 +199,18 @@ def row_of(
         target=target,
         spread=third - first,
         noise=_noise(ratios) if noise else 0.0,
+        ours_p95=_p95(ours_all),
+        theirs_p95=_p95(theirs_all),
     )
+
+
+def single(name: str, peer: str, ours: float, theirs: float, *, target: float | None = None) -> Row:
+    """The row of something that is measured once, like memory."""
+    return Row(name, peer, ours, theirs, ours / theirs, target, spread=0.0)
+
+
+def _p95(values: Sequence[float]) -> float:
+    return statistics.quantiles(values, n=20, method="inclusive")[-1]
 
 
 def _noise(ratios: list[float]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator
 
-from .measure import Effort, Row
+from .measure import Effort, Row, single
 from .stdio_client import resident
 from .whole_path import path
 
@@ -35,12 +35,5 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
     for name, which in ((GATEWAY, 0), (APP, 1)):
         if name in wanted:
             after_a_tenth, at_the_end = sizes[0][which], sizes[-1][which]
-            yield Row(
-                name=name,
-                peer=f"itself after {effort.confirms // STEPS} of {effort.confirms} confirms",
-                ours=at_the_end,
-                theirs=after_a_tenth,
-                ratio=at_the_end / after_a_tenth,
-                target=1.1,
-                spread=0.0,
-            )
+            peer = f"itself after {effort.confirms // STEPS} of {effort.confirms} confirms"
+            yield single(name, peer, at_the_end, after_a_tenth, target=1.1)

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from .hop import Binding
 from .measure import Effort, Row, row_of
 from .processes import server, tesseron_py
 from .stdio_client import CLAIM, Agent
-from .whole_path import Binding
 
 BINDINGS: tuple[Binding, ...] = ("ws", "uds")
 CLAIMED = {"ws": "claim", "uds": "claim-unix"}

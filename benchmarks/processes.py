@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,14 @@ def clean_room() -> Iterator[None]:
         finally:
             os.environ.clear()
             os.environ.update(before)
+
+
+def make_room(connections: int) -> None:
+    """Let this process, and those that it starts, have so many connections open, or as many as the system allows."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections if most == resource.RLIM_INFINITY else min(connections, most)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def tesseron_py() -> str:
@@ -73,14 +82,29 @@ class Server:
 
 
 @contextmanager
-def server(module: str, *args: str) -> Iterator[Server]:
+def server(
+    module: str, *args: str, python: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """A process of `benchmarks.servers`, while the body runs. It prints a line once it is ready.
+
+    Args:
+        module: Its name there.
+        args: Its arguments.
+        python: Its interpreter, if it is not this one.
+        environment: What its environment has besides.
 
     Raises:
         RuntimeError: It ended instead.
     """
-    command = [sys.executable, "-m", f"benchmarks.servers.{module}", *args]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [str(python or sys.executable), "-m", f"benchmarks.servers.{module}", *args]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stdout is not None
         ready = process.stdout.readline().strip()

@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
-from .measure import Effort, Row, Side, compare, row_of
+from .measure import Effort, Measurement, Row, compare, row_of, whole
+from .peers import PEERS, present
 from .processes import ROOT, SERVERS, tesseron_py
 from .stdio_client import Agent
 
@@ -30,6 +32,16 @@ GATEWAY_MEMORY = "gateway-memory"
 GATEWAY_MEMORY_LISTED = "gateway-memory-after-list"
 IMPORTS = (IMPORT, IMPORT_BARE, IMPORT_ACTION)
 STDIO = (FIRST_REPLY, MEMORY, FIRST_CALL, MEMORY_CALLED)
+_PEERS = {
+    "mcp": "from mcp.server.lowlevel import Server",
+    "mcp-high": "from mcp.server.mcpserver import MCPServer",
+    "mcp1": "from mcp.server.fastmcp import FastMCP",
+    "fastmcp": "from fastmcp import FastMCP",
+}
+"""By peer, what its author imports."""
+ALL_IMPORT, ALL_REPLY, ALL_CALL, ALL_MEMORY = "start-import", "start-first-reply", "start-first-call", "start-memory"
+_ALL_NAMES = (ALL_IMPORT, ALL_REPLY, ALL_CALL, ALL_MEMORY)
+ALL = tuple(f"{name}:{peer}" for name in _ALL_NAMES for peer in _PEERS)
 GATEWAY = (GATEWAY_REPLY, GATEWAY_CPU, GATEWAY_MEMORY, GATEWAY_MEMORY_LISTED)
 
 REPLY_LIMIT = 0.150
@@ -69,11 +81,11 @@ def import_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
     ):
         if name in wanted:
             checked = () if name == IMPORT_ACTION else _NOT_LOADED
-            sides = _import(ours, not_loaded=checked), _import(theirs)
+            sides = whole(_import(ours, not_loaded=checked)), whole(_import(theirs))
             yield compare(name, peer, *sides, rounds=effort.starts, target=target)
 
 
-def _import(statement: str, *, not_loaded: Sequence[str] = ()) -> Side:
+def _import(statement: str, *, not_loaded: Sequence[str] = (), python: Path | None = None) -> Measurement:
     program = (
         "import sys, time\n"
         f"unwanted = set({list(not_loaded)!r}) - set(sys.modules)\n"
@@ -84,7 +96,7 @@ def _import(statement: str, *, not_loaded: Sequence[str] = ()) -> Side:
     )
 
     def measure() -> float:
-        command = [sys.executable, "-c", program]
+        command = [str(python or sys.executable), "-c", program]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         seconds, loaded = done.stdout.splitlines()
         if loaded:
@@ -104,11 +116,18 @@ class _Start:
     memory_called: float
 
 
+_MEASURED: tuple[tuple[str, Callable[[_Start], float], dict[str, float]], ...] = (
+    (ALL_REPLY, lambda start: start.first_reply, {"mcp": 0.32}),
+    (ALL_CALL, lambda start: start.first_call, {}),
+    (ALL_MEMORY, lambda start: start.memory_called, {}),
+)
+
+
 def stdio_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
     """Measure what is wanted of `STDIO`: all of it in the same processes."""
     peer = f"mcp {version('mcp')}, low-level"
     ours = [tesseron_py(), "mcp", "benchmarks.servers.one_tool:app"]
-    theirs = [sys.executable, str(SERVERS / "official_on_stdio.py")]
+    theirs = [sys.executable, str(SERVERS / "official_one_tool.py")]
     _start(ours), _start(theirs)
     starts = [(_start(ours), _start(theirs)) for _ in range(effort.starts)]
     measured: tuple[tuple[str, Callable[[_Start], float], float | None], ...] = (
@@ -129,6 +148,25 @@ def _start(command: Sequence[str]) -> _Start:
         first_reply, memory = time.perf_counter() - started, agent.memory
         agent.call("echo", {"text": "Buy milk"})
         return _Start(first_reply, memory, time.perf_counter() - started, agent.memory)
+
+
+def all_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
+    """Measure what is wanted of `ALL`: the same five tools on ours and on every peer's server."""
+    peers = present(peer for peer in PEERS if any(f"{name}:{peer.name}" in wanted for name in _ALL_NAMES))
+    rounds = effort.starts_of_all
+    for peer in peers:
+        if (name := f"{ALL_IMPORT}:{peer.name}") in wanted:
+            sides = whole(_import(_AUTHOR)), whole(_import(_PEERS[peer.name], python=peer.python))
+            yield compare(name, peer.title, *sides, rounds=rounds)
+    commands = [[tesseron_py(), "mcp", "benchmarks.servers.tasks:app"], *(peer.stdio_command for peer in peers)]
+    for command in commands:
+        _start(command)
+    starts = [[_start(command) for command in commands] for _ in range(rounds)]
+    for name, of, targets in _MEASURED:
+        for at, peer in enumerate(peers, 1):
+            if (row := f"{name}:{peer.name}") in wanted:
+                pairs = [(of(each[0]), of(each[at])) for each in starts]
+                yield row_of(row, peer.title, pairs, target=targets.get(peer.name))
 
 
 def gateway_rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:

@@ -6,25 +6,42 @@ from collections.abc import Sequence
 
 from .measure import Row
 
-_HEAD = ("", "ours", "theirs", "ratio", "spread", "target", "against")
+HEAD = ("", "ours", "p95", "theirs", "p95", "ratio", "spread", "target", "against")
 
 
 def print_table(rows: Sequence[Row]) -> None:
     """Print one line a row; a ratio above its target is marked."""
-    lines = [_HEAD, *map(_cells, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    lines = [HEAD, *map(cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
     for line in lines:
         name, *numbers, peer = line
         shown = [name.ljust(widths[0]), *(each.rjust(width) for each, width in zip(numbers, widths[1:], strict=False))]
         print("  ".join([*shown, peer]).rstrip())
     print("\nratio: ours / theirs, the median of all rounds; spread: the interquartile range of the rounds' ratios.")
+    print("p95: of every call, or of the rounds where a round is one process or a sum.")
     print("target: the most that the ratio may be; with ±, by how much chance may raise it; and whether it is met.")
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    unit = _bytes if "memory" in row.name else _seconds
+def cells(row: Row) -> tuple[str, ...]:
+    """What a row says, in the order of `HEAD`."""
     target = "" if row.target is None else f"{_target(row)} {'missed' if row.misses else 'met'}"
-    return row.name, unit(row.ours), unit(row.theirs), f"{row.ratio:.2f}", f"{row.spread:.2f}", target, row.peer
+    ours_p95, theirs_p95 = ("" if p95 is None else shown(row.name, p95) for p95 in (row.ours_p95, row.theirs_p95))
+    ratio = f"{row.ratio:.2f}", f"{row.spread:.2f}"
+    return (
+        row.name,
+        shown(row.name, row.ours),
+        ours_p95,
+        shown(row.name, row.theirs),
+        theirs_p95,
+        *ratio,
+        target,
+        row.peer,
+    )
+
+
+def shown(name: str, value: float) -> str:
+    """A value of the row of this name, with its unit."""
+    return _bytes(value) if "memory" in name else _seconds(value)
 
 
 def _target(row: Row) -> str:

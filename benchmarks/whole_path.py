@@ -11,12 +11,15 @@ import statistics
 import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal, TypeAlias
 
+from .hop import Binding
+from .hop_client import calls, connect_as_gateway, warm_up
 from .measure import Effort, Row, row_of
 from .processes import Server, server, tesseron_py
 from .stdio_client import CLAIM, Agent
-from .websocket_hop import calls, connect_as_gateway, warm_up
+from .work import CONFIRM as CLEAR
+from .work import ECHO as SAY
+from .work import Work
 
 ECHO = "path-echo"
 CONFIRM = "path-confirm"
@@ -24,15 +27,8 @@ ECHO_UNIX = "path-echo-unix"
 CONFIRM_UNIX = "path-confirm-unix"
 NAMES = (ECHO, CONFIRM, ECHO_UNIX, CONFIRM_UNIX)
 
-Binding: TypeAlias = Literal["ws", "uds"]
-
 _APP = "benchmarks.servers.tasks:app"
-_TEXT = "Buy milk and two dozen eggs"
-_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
-    ECHO: ("echo", {"text": _TEXT}, _TEXT),
-    CONFIRM: ("clear", {}, "5"),
-}
-"""The action, its arguments and the text of its result."""
+_CALLS = {ECHO: SAY, CONFIRM: CLEAR}
 _UNIX = {ECHO: ECHO_UNIX, CONFIRM: CONFIRM_UNIX}
 
 
@@ -55,19 +51,19 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
         run = stack.enter_context(asyncio.Runner())
         run.run(warm_up(stack.enter_context(server("echo_on_websocket")).ready))
         app = run.run(connect_as_gateway(stack.enter_context(server("listening", "ws")).ready))
-        for name, (action, arguments, text) in _CALLS.items():
+        for name, work in _CALLS.items():
             if not {name, _UNIX[name]}.intersection(wanted):
                 continue
 
-            def timed(agent: Agent, tool: str, arguments: dict[str, Any] = arguments, text: str = text) -> float:
-                return _timed(agent, tool, arguments, text, effort.calls)
+            def timed(agent: Agent, tool: str, work: Work = work) -> float:
+                return _timed(agent, tool, work, effort.calls)
 
             rounds: list[tuple[float, float, float]] = []
             for _ in range(effort.rounds + 1):
-                websocket = timed(over_websocket, f"tasks__{action}")
-                alone = timed(direct, action)
-                hop = run.run(calls(app, action, arguments, effort.calls))
-                unix = timed(over_unix, f"tasks__{action}")
+                websocket = timed(over_websocket, f"tasks__{work.tool}")
+                alone = timed(direct, work.tool)
+                hop = statistics.median(run.run(calls(app, work, effort.calls)))
+                unix = timed(over_unix, f"tasks__{work.tool}")
                 rounds.append((websocket, alone + hop, unix))
             del rounds[0]
             if name in wanted:
@@ -79,13 +75,13 @@ def rows(effort: Effort, wanted: Collection[str]) -> Iterator[Row]:
         run.run(app.close())
 
 
-def _timed(agent: Agent, tool: str, arguments: dict[str, Any], text: str, times: int) -> float:
+def _timed(agent: Agent, tool: str, work: Work, times: int) -> float:
     """Seconds a call takes: the median of many."""
     taken: list[float] = []
     for _ in range(times):
         started = time.perf_counter()
-        got = agent.call(tool, arguments)
+        got = agent.call(tool, work.arguments)
         taken.append(time.perf_counter() - started)
-        if got != text:
-            raise RuntimeError(f"{tool} gave {got!r} instead of {text!r}")
+        if got != work.text:
+            raise RuntimeError(f"{tool} gave {got!r} instead of {work.text!r}")
     return statistics.median(taken)

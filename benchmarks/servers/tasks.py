@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from tesseron_py import Context, SyncContext, Tesseron
+from benchmarks.servers.delivery import Delivery
+from benchmarks.work import LARGE, NOTES
+from tesseron_py import Context, Limits, SyncContext, Tesseron
 
-app = Tesseron("tasks", "Tasks")
+# One client asks many people at once here.
+app = Tesseron("tasks", "Tasks", limits=Limits(prompts=20_000))
 
 
 class Task(BaseModel):
@@ -39,3 +42,24 @@ def add_task_in_thread(text: str, priority: int, ctx: SyncContext) -> Task:
 async def clear(ctx: Context) -> int:
     """Remove the done tasks, if the person agrees."""
     return 5 if await ctx.confirm("Remove 5 done tasks?") else 0
+
+
+@app.action
+async def order(ctx: Context) -> str:
+    """Order something."""
+    delivery = await ctx.elicit("Where does it go?", Delivery)
+    return f"{delivery.quantity} for {delivery.name}" if delivery is not None else "nothing"
+
+
+@app.action
+async def large() -> str:
+    """Give a megabyte."""
+    return LARGE
+
+
+@app.action
+async def report(ctx: Context) -> str:
+    """Say a hundred times how far it is."""
+    for step in range(1, NOTES + 1):
+        await ctx.progress(100 * step / NOTES, f"step {step}")
+    return "done"
