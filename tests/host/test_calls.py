@@ -161,7 +161,7 @@ async def test_field_86_a_coroutine_of_a_def_asks_with_the_functions_and_not_wit
     def gives_below() -> Any:
         return below()
 
-    app.action("lambda").handler(lambda ctx: helper(ctx))
+    app.action("lambda").handler(lambda ctx: helper(ctx))  # noqa: PLW0108  # as people write it
     app.action("gives").handler(gives)
     app.action("below").handler(gives_below)
     async with serving(app) as gateway:
