@@ -235,7 +235,16 @@ class RunningCall:
                 self._in_thread(bound.call, context), name=f"The action {action.name!r}", on_slot=self._got_thread
             )
         if inspect.isawaitable(output):  # a `def` may return a coroutine, and what wraps an `async def` a plain value
-            output = await output
+            running.set(context)  # it runs in here
+            try:
+                output = await output
+            except ActionCancelled as error:
+                if self.over or action.signature.is_async or action.signature.context_parameter is None:
+                    raise
+                raise RuntimeError(
+                    "its `def` gave a coroutine, which runs in the event loop when the `def` has returned, and there"
+                    " SyncContext asks nothing; make it an `async def` that takes Context"
+                ) from error
         context.check_asked()
         return self._result(output)
 

@@ -30,6 +30,7 @@ _WITHOUT_BLANK_LINE: Final = re.compile(
     r"|Attributes|Returns|Yields|Raises|Examples?|Notes?|Warnings?):[ \t]*\n)"
 )
 _WRAPPED: Final = re.compile(r"(?<!\n)\n[ \t]*(?![-*•>\d\s])")
+_FIELD: Final = re.compile(r"[ \t]*:[a-zA-Z]+(?:[ \t]+[^:\n]+)?:(?:\s|$)")
 _TYPE: Final = re.compile(r"[\w.]+(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*")
 _LEAD: Final = "-\n\n"  # Griffe finds no section that a docstring begins with
 _FOR_DEVELOPERS: Final = frozenset({"example", "examples", "see-also", "references", "todo"})
@@ -73,8 +74,8 @@ def read(text: str) -> Documentation:
     for section in sections:
         if section.kind.value in ("parameters", "other parameters", "attributes"):
             for each in section.value:
-                if described := unwrapped(each.description or ""):
-                    name = each.name.lstrip("*\\")
+                name = each.name.lstrip("*\\").partition("(")[0].strip()
+                if name and (described := unwrapped(each.description or "")):
                     parameters.setdefault(name, described)
                     if section.kind.value != "attributes":
                         arguments.setdefault(name, described)
@@ -179,14 +180,35 @@ def _sections(text: str, style: str) -> list[Any]:
         return []
     if style == "google":
         text = _WITHOUT_BLANK_LINE.sub("\n", text)
+    prose, text = _prose_and_fields(text) if style == "sphinx" else ("", text)
     try:
         sections = parse(_LEAD + text)
     except Exception:  # whatever a docstring holds, an action can be declared
         return []
     first = sections[0] if sections else None
     if first is not None and first.kind.value == "text":
-        first.value = first.value.removeprefix(_LEAD.strip()).strip()
+        first.value = prose + first.value.removeprefix(_LEAD.strip()).strip()
     return sections
+
+
+def _prose_and_fields(text: str) -> tuple[str, str]:
+    """A docstring of fields in two: Griffe takes what stands between fields for the text of the one above.
+
+    What a field says goes on in the next lines, and after a blank one where those are indented.
+    """
+    prose: list[str] = []
+    fields: list[str] = []
+    around, was_blank, indent = prose, False, 0
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip())
+        if _FIELD.match(line):
+            around, indent = fields, depth
+        elif around is fields and (line.lstrip().startswith(":") or (line.strip() and was_blank and depth <= indent)):
+            around = prose
+            prose += [""] if prose and prose[-1].strip() else []
+        around.append(line)
+        was_blank = not line.strip()
+    return "\n".join(prose).strip(), "\n".join(fields)
 
 
 @functools.cache

@@ -85,27 +85,19 @@ def _not_finite(value: Any) -> list[Any] | None:
     return None
 
 
-def _check_encodable(fn: Callable[..., Any], type: Any) -> None:
-    """A return annotation without a schema is no promise; but a plain class is most often a mistake.
-
-    Raises:
-        RegistrationError: `fn` is that class.
-    """
-    mend = "use a model, a dataclass, a TypedDict or a JSON type"
-    if fn is type:
-        raise RegistrationError(
-            f"{place_of(fn)}: calling the class {type.__name__!r} gives one of its objects, and JSON has no values for"
-            f" those; {mend}, or declare a method of an object: app.action(…).handler(object.method)"
-        )
+def _warn_of(fn: Callable[..., Any], type: Any) -> None:
+    """A return annotation without a schema is no promise; but a plain class is most often a mistake."""
     if not inspect.isclass(type) or inspect.isabstract(type) or type.__module__ == "builtins":
         return
-    if not hasattr(type, "__await__"):  # what is awaited gives something else
-        logger.warning(
-            "%s: JSON has no values for what it returns, %s, so its calls will fail; %s",
-            place_of(fn),
-            type.__qualname__,
-            mend,
-        )
+    if hasattr(type, "__await__"):  # what is awaited gives something else
+        return
+    what = "calling it gives one of its objects" if fn is type else f"it returns {type.__qualname__}"
+    logger.warning(
+        "%s: %s, and JSON has no values for those, so its calls will fail; use a model, a dataclass, a TypedDict or a"
+        " JSON type",
+        place_of(fn),
+        what,
+    )
 
 
 def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: Any) -> Output | None:
@@ -137,7 +129,7 @@ def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: An
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, NameError) as error:
         if not explicit:
             if isinstance(error, PydanticSchemaGenerationError):
-                _check_encodable(fn, type)
+                _warn_of(fn, type)
             return None
         raise RegistrationError(
             f"the output type {type!r} of action {name!r} has no JSON Schema ({str(error).splitlines()[0]});"

@@ -23,7 +23,7 @@ from tesseron_py.actions import action
 from tesseron_py.app import Tesseron
 from tesseron_py.bindings.memory import CAPACITY
 from tesseron_py.content import Image, Text
-from tesseron_py.context import Context, SyncContext
+from tesseron_py.context import Context, SyncContext, confirm
 from tesseron_py.errors import ActionCancelled, ActionError, RegistrationError, TesseronError
 from tesseron_py.host.session import MAX_UNSENT_REPLIES
 from tesseron_py.workers import Workers
@@ -144,6 +144,36 @@ async def test_field_86_a_def_that_returns_a_coroutine_is_awaited() -> None:
     app.action("hidden").handler(hidden)
     async with serving(app) as gateway:
         assert output_of(await gateway.call("hidden", {"x": 1})) == 2
+
+
+async def test_field_86_a_coroutine_of_a_def_asks_with_the_functions_and_not_with_sync_context() -> None:
+    app = Tesseron("shop")
+
+    async def helper(ctx: Any) -> Any:
+        return await ctx.confirm("Sure?")
+
+    async def below() -> bool:
+        return await confirm("Sure?")
+
+    def gives(ctx: SyncContext) -> Any:
+        return helper(ctx)
+
+    def gives_below() -> Any:
+        return below()
+
+    app.action("lambda").handler(lambda ctx: helper(ctx))  # noqa: PLW0108  # as people write it
+    app.action("gives").handler(gives)
+    app.action("below").handler(gives_below)
+    async with serving(app) as gateway:
+        for name in ("lambda", "gives"):
+            error = (await gateway.call(name))["error"]
+            assert error["code"] == -32005
+            assert error["message"].startswith("its `def` gave a coroutine, which runs in the event loop when")
+            assert error["message"].endswith("make it an `async def` that takes Context")
+        await gateway.invoke("below")
+        question = await gateway.recv()
+        await gateway.send(id=question["id"], result={"action": "accept"})
+        assert output_of(await gateway.recv()) is True
 
 
 async def test_field_24_outputs_are_encoded_as_json() -> None:

@@ -9,9 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import BaseModel, ConfigDict, EmailStr, Field, field_validator, model_validator
 
+from tesseron_py import Context, Tesseron
 from tesseron_py.errors import ActionError, InvalidAnswer
 from tesseron_py.schema.again import LINES, LONGEST_KEPT
 from tesseron_py.schema.elicitation import AnswerForm, form_for, form_for_json_schema
+from tesseron_py.testing import ActionFailed, Agent, accept
 
 
 class Seat(StrEnum):
@@ -368,3 +370,43 @@ def test_of_an_object_with_a_secret_an_agent_hears_no_words_but_ours() -> None:
     for type, content in ((Login, {"pin": "h"}), (Form, {"login.pin": "h"})):
         message, _ = told(form_for(type), content)
         assert "nobody" not in message
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_handler_gets_what_the_second_form_showed(era: Any) -> None:
+    class Wipe(BaseModel):
+        n: Annotated[int, Field(ge=0)]
+        wipe: bool = True
+
+    app = Tesseron("again")
+
+    @app.action
+    async def wipe(ctx: Context) -> str:
+        return repr(await ctx.ask("Which?", Wipe, attempts=2))
+
+    answers = [accept({"n": -1, "wipe": False}), accept({"n": 1})]
+    async with Agent(app, answers=answers, era=era) as agent:
+        assert await agent.call("wipe") == "Accepted(value=Wipe(n=1, wipe=False))"
+        assert agent.questions[1].schema["properties"]["wipe"]["default"] is False
+
+
+async def test_an_agent_hears_no_secret() -> None:
+    class Login(BaseModel):
+        pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})]
+
+        @field_validator("pin")
+        @classmethod
+        def strong(cls, pin: str) -> str:
+            raise ValueError(f"{pin!r} is too weak")
+
+    app = Tesseron("again")
+
+    @app.action
+    async def login(ctx: Context) -> str:
+        return repr(await ctx.ask("Which?", Login))
+
+    async with Agent(app, answers=[accept({"pin": "hunter2"})]) as agent:
+        with pytest.raises(ActionFailed) as failed:
+            await agent.call("login")
+    assert "hunter2" not in f"{failed.value} {failed.value.message} {failed.value.data}"
+    assert "what was given does not fit" in failed.value.message

@@ -522,6 +522,15 @@ def test_what_is_said_of_the_one_parameter_describes_the_input() -> None:
         ("Add.\n\nArgs:\n  name\n    : foo\n   - bar\nArgs:", None, {}),
         ("Add.\n\nArgs:\nno indent: here", None, {}),
         ("Add :param-like: words.", None, {}),
+        ("Add.\n\nArgs:\n    a : An a.\n    b\u00a0: A b.\n    c (int: A c.", "Add.",
+         {"a": "An a.", "b": "A b.", "c": "A c."}),
+        ("Add.\n\n:param a: An a.\n\nIt loses all.\n\n:param b: A b.\n", "Add.\n\nIt loses all.",
+         {"a": "An a.", "b": "A b."}),
+        ("Add.\n\n:param a: An a,\nand more.\n\n    Even more.\n:param b: A b.\n\nIt loses all.\n",
+         "Add.\n\nIt loses all.", {"a": "An a, and more.\n\n    Even more.", "b": "A b."}),
+        ("Add.\n\n:param a An a.\n:param : None.\n:param b: A b.\n:return\n",
+         "Add.\n\n:param a An a.\n:param : None.\n\n:return", {"b": "A b."}),
+        (":param a: An a.\n:type a: int\n:returns: A sum.", "Returns: A sum.", {"a": "An a."}),
     ],
 )  # fmt: skip
 def test_texts(text: str, description: str | None, parameters: dict[str, str]) -> None:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 from unittest.mock import patch
 
 import anyio
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from pydantic import Field, create_model
 
 from tesseron_py import Accepted, Context, Tesseron
-from tesseron_py.errors import InvalidAnswer
+from tesseron_py.errors import InvalidAnswer, InvalidSchema
 from tesseron_py.gateway.answers import with_titles
 from tesseron_py.mcp import client_legacy
 from tesseron_py.mcp.client_era import EraChoice
@@ -113,6 +114,45 @@ def test_what_does_not_fit_is_never_a_value(case: Case, revision: str, data: st.
         assert question.startswith("Which?\n\nThe last answer did not fit:\n- ")
         check_subset(schema, lists=lists)
         assert form.schema["properties"].keys() == schema["properties"].keys()
+
+
+@many
+@given(cases(), revisions)
+def test_what_is_left_alone_when_asked_again_is_what_was_shown(case: Case, revision: str) -> None:
+    lists = REVISIONS[revision]
+    first = form_for(create_model("Spoilt", __base__=case.type, spoilt=(Annotated[int, Field(ge=0)], ...)), lists=lists)
+    typed = case.answer(lists=lists)
+    with pytest.raises(InvalidAnswer) as refused:
+        first.parse({**typed, "spoilt": -1})
+    _, second = first.again("Which?", {**typed, "spoilt": -1}, refused.value, booleans_only=revision == "2025-06-18")
+    shown = {name: each["default"] for name, each in second.schema["properties"].items() if "default" in each}
+    required = first.schema["required"]
+    given = {name: each for name, each in typed.items() if name in required or name not in shown or shown[name] != each}
+    assert second.parse({**given, "spoilt": 1}) == first.parse({**typed, "spoilt": 1})
+
+
+@many
+@given(cases(), revisions, st.data())
+def test_what_an_object_is_by_default_is_what_its_fields_show(case: Case, revision: str, data: st.DataObject) -> None:
+    """What is left alone in an object with a default is of that default, whatever its class says."""
+    lists = REVISIONS[revision]
+    value = case.value
+    holder = create_model("Holder", part=(case.type, value))
+    try:
+        form = form_for(holder, lists=lists)
+    except InvalidSchema:  # one level too deep
+        assume(False)
+    assert form.parse({}).part == value
+    some = data.draw(st.sets(st.sampled_from(sorted(case.answer(lists=lists))))) if case.answer(lists=lists) else set()
+    given = {f"part.{name}": each for name, each in case.answer(lists=lists).items() if name in some}
+    for leaf in case.leaves():  # one box that is filled in stands for all of a choice
+        if leaf.kind.several and not lists and any(name.startswith(f"part.{leaf.key}.") for name in given):
+            given |= {
+                f"part.{name}": each
+                for name, each in case.answer(lists=lists).items()
+                if name.startswith(f"{leaf.key}.")
+            }
+    assert form.parse(given).part == value
 
 
 @many
