@@ -31,6 +31,7 @@ The codes are Tesseron 1.2 §2's. ``Cancelled`` (in ``tesseron_py``) is not here
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -138,6 +139,10 @@ class ActionError(_Fixed):
 
 class InvalidAnswer(ActionError):
     """The person accepted, and what they gave does not fit the schema; `data` lists every issue (-32005)."""
+
+    told: Sequence[Mapping[str, Any]] = ()
+    """The same issues, each `{message, path}`, as the person is told; it stays with the app, since a validator's words
+    may hold what they gave."""
 
 
 class MalformedAnswer(ActionError):

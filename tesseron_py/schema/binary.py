@@ -217,7 +217,8 @@ class _Change:
 
         What a function has seen is no JSON to pydantic any more, and a strict date no text. So it is read in here.
         """
-        inner: Any = SchemaValidator({key: value for key, value in node.items() if key != "ref"})
+        bare: Any = {key: value for key, value in node.items() if key != "ref"}
+        inner: Any = SchemaValidator(bare)
         text, other = inner.validate_strings, inner.validate_python
         refusal: Any = "date_parsing" if node["type"] == "date" else "datetime_parsing"
 

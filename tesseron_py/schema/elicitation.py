@@ -35,12 +35,11 @@ _log = logging.getLogger("tesseron_py.schema")
 _make_typed_dict: Any = TypedDict  # type checkers want its arguments as literals
 
 
-class _Unfit(InvalidAnswer):
-    """What a person gave does not fit; `told` is for their eyes alone, and may hold it."""
-
-    def __init__(self, told: Sequence[Issue], issues: Sequence[Issue]) -> None:
-        super().__init__(summary(issues), [issue.to_wire() for issue in issues])
-        self.told: list[dict[str, Any]] = [issue.to_wire() for issue in told]
+def _unfit(told: Sequence[Issue], issues: Sequence[Issue]) -> InvalidAnswer:
+    """The error for an answer that does not fit: what the person is told of it, and what anybody else is."""
+    error = InvalidAnswer(summary(issues), [issue.to_wire() for issue in issues])
+    error.told = [issue.to_wire() for issue in told]
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +80,14 @@ class AnswerForm:
         try:
             return self._read(given, self._kept)
         except Mismatch as error:
-            raise _Unfit(error.issues, without_answers(error.issues, self._asked, given)) from None
+            raise _unfit(error.issues, without_answers(error.issues, self._asked, given)) from None
         except TesseronError:
             raise  # in an author's own words, for the agent
         except Exception as error:
             # A validator of the author's may raise anything, and say in it what was given.
             _log.error("%s", _fault_of(error))
             issues = [Issue("what was given cannot be checked", [])]
-            raise _Unfit(issues, issues) from None
+            raise _unfit(issues, issues) from None
 
     def again(
         self, question: str, content: Mapping[str, Any], error: InvalidAnswer, *, booleans_only: bool = False
@@ -108,8 +107,7 @@ class AnswerForm:
         content = {**self._kept, **content}
         schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
         form = replace(self, schema=schema, _kept=kept, _first=first)
-        issues = error.told if isinstance(error, _Unfit) else error.data
-        return asked_again(question, self._asked, content, issues), form
+        return asked_again(question, self._asked, content, error.told or error.data), form
 
 
 def _fault_of(error: Exception) -> str:

@@ -63,6 +63,7 @@ KNOWN = 'known are "text", "count", "price", "express", "size", "level", "day", 
         ({"text": "a", "level": 3}, "level: 1 or 2 is expected, got 3", [["level"]]),
         ({"text": "a", "level": True}, "level: 1 or 2 is expected, got true", [["level"]]),
         ({"text": "a", "day": "31.1.2026"}, 'day: a date such as 2026-01-31 is expected, got "31.1.2026"', [["day"]]),
+        ({"text": "a", "day": "20260131"}, 'day: a date such as 2026-01-31 is expected, got "20260131"', [["day"]]),
         (
             {"text": "a", "at": "noon"},
             'at: a date and time such as 2026-01-31T12:00:00Z is expected, got "noon"',
