@@ -230,7 +230,7 @@ async def test_every_way_to_ask_again_says_what_was_wrong_and_keeps_what_was_typ
 
     async with serving(app, extensions={"tesseron-py": 1}) as gateway:
         for ending, outcome in (
-            (result("accept", value={"count": 3}), "Accepted(value=Line(count=3, note=None))"),
+            (result("accept", value={"count": 3}), "Accepted(value=Line(count=3, note='soon'))"),
             (result("decline", value={"count": 3}), "Declined()"),
             (result("cancel", value={}), "Cancelled()"),
             (result("accept", value={"count": -1}), "-32005"),
