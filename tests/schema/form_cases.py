@@ -194,7 +194,9 @@ class Leaf:
             )
         if self.must:
             return [{self.key: each} for each in (NOTHING, *self.kind.wrong)]
-        return [{self.key: each} for each in self.kind.wrong if each is not None and str(each).strip()]
+        # No choice at all may be how an object is left out.
+        wrong = [each for each in self.kind.wrong if each != [] or "." not in self.key]
+        return [{self.key: each} for each in wrong if each is not None and str(each).strip()]
 
 
 def _leaves(prefix: str, parts: list[Part], *, must: bool) -> list[Leaf]:

@@ -184,10 +184,22 @@ def spoken(revision: str) -> Iterator[EraChoice]:
 
 @st.composite
 def told(draw: st.DrawFn, lists: bool) -> tuple[Case, dict[str, Any]]:
-    """A case, and an answer that is none, which the person gives first."""
-    case = draw(cases())
-    leaf = draw(st.sampled_from(case.leaves()))
-    answer = case.answer(lists=lists) | draw(st.sampled_from(leaf.wrongs(lists=lists)))
+    """A case, and an answer that is none, which the person gives first.
+
+    What is wrong is in a field that they give again: one they leave alone the next time is what they gave.
+    """
+    case = draw(cases().filter(lambda case: bool(case.answer(lists=lists))))
+    answer = case.answer(lists=lists)
+    leaves = [
+        leaf
+        for leaf in case.leaves()
+        if any(name == leaf.key or name.startswith(f"{leaf.key}.") for name in answer) and leaf.wrongs(lists=lists)
+    ]
+    leaf = draw(st.sampled_from(leaves))
+    wrongs = leaf.wrongs(lists=lists)
+    if leaf.kind.several and not lists:  # `accept` ticks the boxes of a list
+        wrongs = [each for each in wrongs if leaf.key not in each]
+    answer |= draw(st.sampled_from(wrongs))
     return case, {name: each for name, each in answer.items() if each is not NOTHING}
 
 
