@@ -37,7 +37,7 @@ def left_well(server: Server, how: signal.Signals | None, app: Server, traces: T
     server.check()
     assert took < SOON
     wait_written(Path(journal), "t: cancelled", PATIENCE)
-    app.wait_line("dropped", shown)
+    app.wait_line("dropped|the gateway has left", shown)
     assert traces.breadcrumbs() == []
     assert traces.gateways() == []
     traces.until(lambda: all("helloHandledByHost" not in manifest for manifest in traces.manifests()))

@@ -64,7 +64,7 @@ def test_the_life_of_an_app_as_it_is_listed(traces: Traces) -> None:
             app.wait_line("claimed by")
             name, state, _, *rest = row()
             assert (name, state, rest) == ("The depot", "claimed by claude", [pid, url])
-        app.wait_line("dropped")
+        app.wait_line("dropped|the gateway has left")
         traces.until(lambda: "helloHandledByHost" not in traces.manifests()[0])
         name, state, _, _, place = row()  # it waits for its gateway to come back
         assert (name, state, place != url) == ("The depot", "claimed by claude", True)

@@ -130,7 +130,7 @@ def kill_gateway(phase: Phase, house: House, work: Work) -> None:
     if work.call is not None:
         wait_written(house.journal, f"{work.tag}: cancelled", PATIENCE)
     if claimed or not house.has_manifest:
-        app.wait_line("dropped", shown)
+        app.wait_line("dropped|the gateway has left", shown)
     if house.has_manifest and claimed:
         house.until(lambda: house.manifests() != before)
         (manifest,) = house.manifests()
@@ -177,7 +177,9 @@ def kill_agent(phase: Phase, house: House, work: Work) -> None:
     else:  # another session of the same principal, whose claim it is
         assert TOOL in house.agent.tools()
         assert house.manifests() == before
-    assert "dropped" not in house.app.said_after(shown)
+    said = house.app.said_after(shown)
+    assert "dropped" not in said
+    assert "has left" not in said
 
 
 KILL: Mapping[Victim, Callable[[Phase, House, Work], None]] = {

@@ -57,7 +57,7 @@ def uses() -> Iterator[tuple[str, Use]]:
             )
 
 
-METHODS = {"fullmatch", "match", "search", "finditer", "split", "sub"}
+METHODS = {"findall", "finditer", "fullmatch", "match", "search", "split", "sub"}
 USES = dict(uses())
 UNITS = [
     "a", "A", "1", " ", "\t", "\n", "-", "@", ":", ",", '"', "\\", "\\\\", '\\"', "{", "[", "a@", "1.", "e1", "E+1",
