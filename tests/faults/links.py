@@ -305,14 +305,14 @@ class PipeLink(Meter):
         if trap.way == "up" or trap.how != "half":
             self._in.close()
         if trap.way == "down" or trap.how != "half":
-            transport: Any = self._out._transport  # type: ignore[attr-defined]  # asyncio closes a pipe no other way
+            transport: Any = self._out._transport  # asyncio closes a pipe no other way
             transport.close()
 
     def _heard(self, message: Message) -> None:
         if "method" in message:
             for pending in self._pending.values():
                 pending.messages.put_nowait(message)
-        elif (pending := self._pending.pop(message.get("id"), None)) is not None:  # type: ignore[assignment]
+        elif (pending := self._pending.pop(message.get("id"), None)) is not None:
             pending.messages.put_nowait(message)
             pending.messages.put_nowait(None)
 

@@ -51,7 +51,7 @@ class Cut:
         found = next((each for each in TOPOLOGIES if str(each) == topology), None)
         if found is None or era not in ERAS or where not in ("agent", "app") or way not in WAYS:
             raise ValueError(f"no cut: {text}")
-        return cls(found, era, where, way, int(at))  # type: ignore[arg-type]  # looked at above
+        return cls(found, era, where, way, int(at))  # looked at above
 
 
 def meter(site: Site, where: Where) -> Meter:

@@ -91,11 +91,11 @@ def _hasten() -> None:
     def hastened(self: EndpointLimits, **given: Any) -> None:
         begin(self, **{**shorter, **given})
 
-    EndpointLimits.__init__ = hastened  # type: ignore[method-assign]
+    EndpointLimits.__init__ = hastened
     object.__setattr__(DEFAULT_HTTP_LIMITS, "streamless", STREAMLESS)  # frozen, and shared by all that serve
     object.__setattr__(DEFAULT_HTTP_LIMITS, "kept", PARKED)
     object.__setattr__(DEFAULT_HTTP_LIMITS, "last_retry", 1.0)
-    repeats.GRACE = PARKED  # type: ignore[misc]
+    repeats.GRACE = PARKED
 
 
 def _under_hypercorn(port: str) -> int:
@@ -147,7 +147,7 @@ def main() -> int:
 
         _run(anyio.run, until_stopped, app.serve_mcp, backend=loop)
         return 0
-    anyio.run = functools.partial(_run, anyio.run, backend=loop)  # type: ignore[assignment]
+    anyio.run = functools.partial(_run, anyio.run, backend=loop)
     from tesseron_py.cli.main import main as tesseron_py
 
     sys.argv[1:] = command

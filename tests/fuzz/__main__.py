@@ -17,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -86,9 +87,7 @@ def main() -> int:
         target(options.targets[0])(options.replay.read_bytes())
         print("it holds")
         return 0
-    try:
-        import atheris  # noqa: F401  # only whether it is there
-    except ImportError:
+    if find_spec("atheris") is None:
         parser.error("atheris is not installed: pip install --group fuzz (CPython 3.11 to 3.13, Linux)")
     names = options.targets or list(MODULES)
     each = max(1, options.seconds * options.jobs // len(names))

@@ -503,10 +503,10 @@ async def test_progress_never_falls_and_is_clamped() -> None:
         with pytest.raises(ValueError, match="NaN"):
             await ctx.progress(float("nan"))
         with pytest.raises(TypeError, match=r"not int; how far it is goes in percent alone: progress\(30\) for 3"):
-            await ctx.progress(3, 10)  # type: ignore[arg-type]
+            await ctx.progress(3, 10)
         for message in (b"so far", 0):
             with pytest.raises(TypeError, match=r"^a progress message is a string, not \w+$"):
-                await ctx.progress(100, message)  # type: ignore[arg-type]
+                await ctx.progress(100, message)
         return "done"
 
     async with serving(app) as gateway:
@@ -909,7 +909,7 @@ def test_a_lifespan_that_was_called_is_refused_at_once() -> None:
 
     assert Tesseron("shop", lifespan=opened).lifespan is opened
     with pytest.raises(TypeError, match=r"lifespan is the function itself, .* leave out the \(…\)"):
-        Tesseron("shop", lifespan=opened(None))  # type: ignore[arg-type]
+        Tesseron("shop", lifespan=opened(None))
 
 
 @pytest.mark.parametrize("dispatch", [5, "x"])

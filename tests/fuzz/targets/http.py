@@ -213,7 +213,7 @@ async def _play_mcp(data: bytes) -> None:
     with anyio.fail_after(7200):
         await browser.play(data)
         await endpoint.aclose()
-        await endpoint.provider.aclose()  # type: ignore[attr-defined]  # a `DirectServer` has it
+        await endpoint.provider.aclose()  # a `DirectServer` has it
     _check(browser, "/mcp", token=None)
     accepted = [content for asked in browser.asked for content in _accepted(asked.body)]
     yeses = sum(isinstance(content, dict) and content.get("approve") is True for content in accepted)
