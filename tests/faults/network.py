@@ -9,53 +9,25 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from .wires import Streams
+from .proxy import Proxy, Streams
 
 FAULTS: Final = (
     "refuse", "half a request", "lose the response", "cut the response", "twice at once", "again later", "delay"
 )  # fmt: skip
 
 
-class Network:
-    """Passes requests on, each over a connection of its own, and does to `rate` of them what networks do.
-
-    Args:
-        connect: Connects to the server.
-    """
+class Network(Proxy):
+    """Passes requests on, each over a connection of its own, and does to `rate` of them what networks do."""
 
     def __init__(self, connect: Callable[[], Awaitable[Streams]]) -> None:
-        self._connect = connect
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        super().__init__(connect)
         self.rate = 0.0
         self.dice = random.Random(0)
         self.done: Counter[str] = Counter()
-        self.port = 0
 
-    async def listen(self) -> None:
-        """On a port of 127.0.0.1."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def aclose(self) -> None:
-        """Pass nothing on any more."""
-        if self._server is not None:
-            self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
+    async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
             await self._pass_on(reader, writer)
-        except (OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-            self._tasks.discard(task)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await _request(reader)

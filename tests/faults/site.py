@@ -29,7 +29,8 @@ from .ledger import Ledger
 from .links import TOKEN, HttpLink, Lost, Message, PipeLink, modern_params
 from .network import Network
 from .notes import CONTROL, JOURNAL
-from .wires import Meter, Streams, Wire
+from .proxy import Streams
+from .wires import Meter, Wire
 
 ROOT = Path(__file__).parents[2]
 BOUND = float(os.environ.get("FAULTS_PATIENCE", "60"))

@@ -15,11 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from .proxy import Proxy, Streams
+
 Way: TypeAlias = Literal["up", "down"]
 How: TypeAlias = Literal["close", "reset", "half", "hole", "stall"]
 HOWS: tuple[How, ...] = ("close", "reset", "half", "hole")
 """Ways to cut; `stall` is none: it only takes its time."""
-Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass
@@ -73,42 +74,16 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-class Wire(Meter):
-    """A proxy.
-
-    Args:
-        connect: Connects to what is behind it.
-    """
+class Wire(Meter, Proxy):
+    """A proxy that counts the bytes of its connections, and cuts them."""
 
     def __init__(self, connect: Callable[[], Awaitable[Streams]]) -> None:
-        super().__init__()
-        self._connect = connect
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
+        Meter.__init__(self)
+        Proxy.__init__(self, connect)
         self.jitter: random.Random | None = None
         """Has each connection wait, so that they overtake each other."""
 
-    async def listen(self, path: str | None = None) -> None:
-        """On a port of 127.0.0.1, or at a path."""
-        if path is None:
-            self._server = await asyncio.start_server(self._pass, "127.0.0.1", 0)
-            self.port = self._server.sockets[0].getsockname()[1]
-        else:
-            self._server = await asyncio.start_unix_server(self._pass, path)
-
-    async def aclose(self) -> None:
-        """Pass nothing on any more."""
-        if self._server is not None:
-            self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers = [writer]
         try:
             if self.jitter is not None:
@@ -130,7 +105,6 @@ class Wire(Meter):
         finally:
             for each in writers:
                 each.close()
-            self._tasks.discard(task)
 
     async def _pump(
         self, way: Way, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, both: list[asyncio.StreamWriter]
