@@ -90,16 +90,21 @@ class Unasked:
     __slots__ = ("_questions",)
 
     def __init__(self) -> None:
-        self._questions: dict[Asking[Any], tuple[str, int]] = {}
+        self._questions: dict[Asking[Any], tuple[str, int]] | None = None
 
     def add(self, question: Asking[Any]) -> None:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back
+        if self._questions is None:
+            self._questions = {}
         self._questions[question] = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("?", 0)
 
     def discard(self, question: Asking[Any]) -> None:
-        self._questions.pop(question, None)
+        if self._questions is not None:
+            self._questions.pop(question, None)
+            if not self._questions:
+                self._questions = None  # the answer may be long in coming
 
     def check(self) -> None:
         """The handler has returned.
@@ -107,7 +112,7 @@ class Unasked:
         Raises:
             RuntimeError: There is a question that it did not await.
         """
-        forgotten = list(self._questions.items())
+        forgotten = list((self._questions or {}).items())
         for question, _ in forgotten:
             question.close()
         for question, (file, line) in forgotten:

@@ -202,9 +202,8 @@ class Context(_Facts):
         _check_question(question)
         if not self.capabilities.elicitation:
             return False
-        params = {"question": question, "schema": dict(CONFIRM_SCHEMA)}
         try:
-            reply = await self._ask_person(params, key)
+            reply = await self._ask_person({"question": question, "schema": dict(CONFIRM_SCHEMA)}, key)
         except ActionCancelled:
             raise
         except TesseronError:
@@ -358,11 +357,11 @@ class Context(_Facts):
                 return Cancelled()
         return Accepted(None)
 
-    async def _ask_person(self, params: dict[str, Any], key: str | None) -> Any:
+    def _ask_person(self, params: dict[str, Any], key: str | None) -> Coroutine[Any, Any, Any]:
         params["invocationId"] = self.invocation_id
         if key is not None:
             params["key"] = key
-        return await self._line.ask(ELICIT, params)
+        return self._line.ask(ELICIT, params)
 
     @overload
     def sample(self, prompt: str, *, max_tokens: int | None = None) -> Asking[str]: ...

@@ -56,9 +56,10 @@ class Timer:
 class Task:
     """A coroutine that runs in a home."""
 
-    __slots__ = ("_cancelled", "_native", "_scope", "coroutine", "name")
+    __slots__ = ("_cancelled", "_home", "_native", "_scope", "coroutine", "name")
 
-    def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, home: Home, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._home = home
         self.name: str = name
         self.coroutine: Coroutine[Any, Any, Any] = coroutine
         self._native: Any = None
@@ -76,7 +77,7 @@ class Task:
         """Whether its event loop has ended it before its first step, which only asyncio does."""
         return hasattr(self._native, "done") and bool(self._native.done())
 
-    async def _run(self, ended: Callable[[Task], None]) -> None:
+    async def _run(self) -> None:
         try:
             # A task may be started from a callback of the loop, and there anyio could not make the scope.
             with anyio.CancelScope() as self._scope:
@@ -91,7 +92,7 @@ class Task:
         finally:
             # Its context may hold what holds this, and would then be left to the garbage collector.
             self._native = None
-            ended(self)
+            self._home._task_ended(self)
 
 
 class Home:
@@ -193,9 +194,9 @@ class Home:
         """
         if self._spawn is None or self._closing:
             raise RuntimeError(f"The home of {self.name} is not open, so nothing can run in it")
-        task = Task(name if name is not None else fn.__qualname__, fn(*args))
+        task = Task(self, name if name is not None else fn.__qualname__, fn(*args))
         self._running[task] = None
-        task._native = self._spawn(task._run(self._task_ended), self._context.copy(), task.name)
+        task._native = self._spawn(task._run(), self._context.copy(), task.name)
         return task
 
     def _task_ended(self, task: Task) -> None:

@@ -202,12 +202,17 @@ class Timers(Protocol):
 class _Asked:
     """A question and what to do with its reply."""
 
-    __slots__ = ("on_reply", "question", "timer")
+    __slots__ = ("_invocation", "on_reply", "question", "timer")
 
-    def __init__(self, question: Question, on_reply: Callable[[Reply], None], timer: Cancellable) -> None:
+    timer: Cancellable
+
+    def __init__(self, invocation: Invocation, question: Question, on_reply: Callable[[Reply], None]) -> None:
+        self._invocation = invocation
         self.question = question
         self.on_reply = on_reply
-        self.timer = timer
+
+    def expire(self) -> None:
+        self._invocation._expire(self.question)
 
 
 class Share:
@@ -299,7 +304,7 @@ class Invocation:
         self._max_questions = max_questions
         self._version = 0
         self._asked: dict[int, _Asked] = {}
-        self._answered: set[int] = set()
+        self._answered: set[int] | None = None
         self._last_id = 0
         self._outcome: Outcome | None = None
         self._notes: list[tuple[int, Note]] | None = None
@@ -325,8 +330,8 @@ class Invocation:
             raise too_many_prompts(self._max_questions)
         id = self._last_id = self._last_id + 1
         question = Question(id, key, body, self._timers.time() + self._deadline)
-        timer = self._timers.call_at(question.deadline, lambda: self._expire(id))
-        self._asked[id] = _Asked(question, on_reply, timer)
+        asked = self._asked[id] = _Asked(self, question, on_reply)
+        asked.timer = self._timers.call_at(question.deadline, asked.expire)
         self._changed()
         return question
 
@@ -476,8 +481,10 @@ class Invocation:
         """
         asked = self._asked.pop(id, None)
         if asked is None:
-            return "repeat" if id in self._answered else "unknown"
+            return "repeat" if self._answered is not None and id in self._answered else "unknown"
         asked.timer.cancel()
+        if self._answered is None:
+            self._answered = set()
         self._answered.add(id)
         self._changed()
         _guarded(asked.on_reply, reply)
@@ -515,14 +522,12 @@ class Invocation:
 
     # Inside
 
-    def _expire(self, id: int) -> None:
-        asked = self._asked.get(id)
+    def _expire(self, question: Question) -> None:
         # What is asked is put a moment later: limits that are the same pass together.
-        late = asked is not None and asked.question.deadline >= self._parked_until - TOGETHER
-        if late and not self._readers:
+        if question.deadline >= self._parked_until - TOGETHER and not self._readers:
             self.cancel("The caller did not come back with an answer in time")
         else:
-            self.answer(id, Cancel("nobody answered in time"))
+            self.answer(question.id, Cancel("nobody answered in time"))
 
     def _changed(self) -> None:
         self._version += 1

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -22,7 +22,6 @@ from ..bell import Bell
 from ..bindings.channel import Channel, Closed, Handing, Immediate, TooLarge, Unsure, check_size
 from ..bindings.memory import MemoryChannel
 from ..errors import (
-    ActionTimeout,
     ElicitationNotAvailable,
     InternalError,
     InvalidParams,
@@ -52,7 +51,7 @@ from ..invocation import (
 )
 from ..limits import Limits
 from ..mcp.provider import Caller, Client, ClientCapabilities, ResourceOutput, ResourceUpdated, ToolOutput
-from ..protocol.jsonrpc import Call, Id, Notification, Peer, Rejected, Request, Settled
+from ..protocol.jsonrpc import Call, Notification, Peer, Rejected, Request, Settled
 from ..protocol.messages import (
     ACTIONS_CHANGED,
     CALLER,
@@ -75,7 +74,8 @@ from ..schema.subset import check_subset
 from .answers import APPROVE, approval, bare_answer, form_answer, sampled, with_titles
 from .entries import ActionEntry, AppInfo, ResourceEntry, read_actions, read_resources
 from .greeting import Greeting, Welcome, read_greeting
-from .patience import SLACK, Patience
+from .patience import Patience, late
+from .running import OpenQuestion, RunningCall
 
 logger = logging.getLogger("tesseron_py.gateway")
 
@@ -108,27 +108,6 @@ class Register(Protocol):
     def changed(self, app: ConnectedApp, what: Literal["actions", "resources"]) -> None: ...
     def logged(self, app: ConnectedApp, entry: Log) -> None: ...
     def left(self, app: ConnectedApp) -> None: ...
-
-
-@dataclass(eq=False, slots=True)
-class _RunningCall:
-    """One call that the app runs, and what it asks: question ids of the invocation by the app's request id.
-
-    `caller` is the newest that it goes on for, `told` the one that an app of ours knows of.
-    """
-
-    id: str
-    invocation: Invocation
-    caller: Caller
-    told: Caller
-    patience: Patience | None
-    questions: dict[tuple[type, Id], tuple[int, Request]] = field(default_factory=dict)
-    sampling: int = 0
-
-    def asked(self) -> None:
-        """A question was put, answered or withdrawn: the app's time stands still while one is open."""
-        if self.patience is not None:
-            self.patience.asks(bool(self.questions))
 
 
 @dataclass(eq=False, slots=True)
@@ -170,7 +149,7 @@ class ConnectedApp:
         self._outbox_bell = Bell()
         self._writing = False
         self._send_now = channel.send_now if isinstance(channel, Immediate) else None
-        self._calls: dict[str, _RunningCall] = {}
+        self._calls: dict[str, RunningCall] = {}
         self._subscriptions: dict[tuple[Client, str], _Subscription] = {}
         self._subscribers: dict[str, tuple[Client, str]] = {}
         self._ids = itertools.count(1)
@@ -233,7 +212,8 @@ class ConnectedApp:
         self._outbox_bell.ring()
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """What it is called in messages."""
         return self.info.name if self.info is not None else "the app"
 
     def _end(self, reason: str) -> None:
@@ -242,7 +222,7 @@ class ConnectedApp:
         self._closing = True
         self._outbox_bell.ring()
         self.ended.set()
-        name = self._name
+        name = self.name
         if self._calls:
             calls = "1 call" if len(self._calls) == 1 else f"{len(self._calls)} calls"
             logger.warning("The connection to %s ended with %s under way: %s", name, calls, reason)
@@ -284,7 +264,7 @@ class ConnectedApp:
             return
         if len(self._outbox) >= 2 * MAX_OUTBOX or self._outbox_bytes + len(text) > MAX_OUTBOX_BYTES:
             waiting = len(self._outbox)
-            logger.warning("%d messages wait for %s, which does not read; it is dropped", waiting, self._name)
+            logger.warning("%d messages wait for %s, which does not read; it is dropped", waiting, self.name)
             self._outbox.clear()
             self._end("it does not read")
             self._home.start(self._channel.aclose, name="drop of an app")
@@ -327,7 +307,7 @@ class ConnectedApp:
         if self.principal is None:
             if not self._warned:  # once: an app may go on asking for as long as it likes
                 self._warned = True
-                logger.warning("%s asks for %s before an agent has claimed it; it is refused", self._name, method)
+                logger.warning("%s asks for %s before an agent has claimed it; it is refused", self.name, method)
             raise Unauthorized(f"{method}: no agent has claimed the app yet")
         match method:
             case "elicitation/request":
@@ -395,11 +375,7 @@ class ConnectedApp:
                     client.on_change(ResourceUpdated(uri))
             case "elicitation/withdraw":
                 if (call := self._call_of(params)) is not None:
-                    id = params.get("requestId")
-                    asked = call.questions.pop((type(id), id), None)
-                    if asked is not None:
-                        call.invocation.withdraw(asked[0])
-                        call.asked()
+                    call.withdraw(params.get("requestId"))
 
     def _logged(self, params: dict[str, Any]) -> None:
         level = params.get("level")
@@ -410,13 +386,13 @@ class ConnectedApp:
         elif params.get("invocationId") is None:
             self._register.logged(self, entry)
 
-    def _call_of(self, params: dict[str, Any]) -> _RunningCall | None:
+    def _call_of(self, params: dict[str, Any]) -> RunningCall | None:
         id = params.get("invocationId")
         return self._calls.get(id) if isinstance(id, str) else None
 
     # What an action asks
 
-    def _asking_call(self, request: Request) -> _RunningCall:
+    def _asking_call(self, request: Request) -> RunningCall:
         if not isinstance(request.params, dict):
             raise InvalidParams(f"{request.method}: params are missing, or not an object")
         call = self._call_of(request.params)
@@ -450,7 +426,7 @@ class ConnectedApp:
             else:
                 body, to_wire = Form(question, schema), bare_answer
 
-        self._ask(call, request, body, key if isinstance(key, str) else None, to_wire)
+        call.ask(request, body, key if isinstance(key, str) else None, to_wire)
 
     def _sample(self, request: Request) -> None:
         call = self._asking_call(request)
@@ -467,37 +443,19 @@ class ConnectedApp:
             )
         message = {"role": "user", "content": {"type": "text", "text": prompt}}
         body = Sample({"messages": [message], "maxTokens": tokens if type(tokens) is int else SAMPLE_TOKENS})
-        self._ask(call, request, body, None, sampled)
-        call.sampling += 1
+        call.ask(request, body, None, sampled)
 
-    def _ask(
-        self,
-        call: _RunningCall,
-        request: Request,
-        body: Body,
-        key: str | None,
-        to_wire: Callable[[Reply], dict[str, Any]],
-    ) -> None:
-        asked_as = (type(request.id), request.id)
-
-        def replied(reply: Reply) -> None:
-            call.questions.pop(asked_as, None)
-            call.asked()
-            self._tell_caller(call)
-            if isinstance(body, Sample):
-                call.sampling -= 1
-            try:
-                self._answer(request, to_wire(reply))
-            except TesseronError as error:
-                self._refuse(request, error)
-            except Exception as problem:  # the app waits for it, so it must hear something
-                logger.warning("An answer cannot be sent to %s: %s", self._name, problem)
-                self._refuse(request, InternalError(f"The answer cannot be sent to the app: {problem}"))
-
-        question = call.invocation.ask(body, on_reply=replied, key=key)
-        call.questions[asked_as] = (question.id, request)
-        request.params = None  # it may wait for long, and is only to be answered
-        call.asked()
+    def replied(self, question: OpenQuestion, reply: Reply) -> None:
+        """A question of one of its calls has its reply."""
+        call, request = question.call, question.request
+        self._tell_caller(call)
+        try:
+            self._answer(request, question.to_wire(reply))
+        except TesseronError as error:
+            self._refuse(request, error)
+        except Exception as problem:  # the app waits for it, so it must hear something
+            logger.warning("An answer cannot be sent to %s: %s", self.name, problem)
+            self._refuse(request, InternalError(f"The answer cannot be sent to the app: {problem}"))
 
     def _answer(self, request: Request, result: Any) -> None:
         text = self._peer.answer(request, result)
@@ -519,51 +477,46 @@ class ConnectedApp:
     ) -> Invocation:
         """Start a call of an action; its `Done` value is a `ToolOutput`."""
         id = f"i-{next(self._ids)}"
-        invocation = self._invocation(on_cancel=lambda: self._cancel(id), on_caller=lambda who: self._go_on(id, who))
+        entry = self.actions.get(action)
+        call = RunningCall(self, id, action, caller, entry.timeout if entry is not None else DEFAULT_TIMEOUT)
+        invocation = call.invocation = self._invocation(on_cancel=call.cancel, on_caller=call.go_on)
         params: dict[str, Any] = {"name": action, "input": arguments, "invocationId": id}
         if self.extended:
             params["caller"] = _caller_to_wire(caller)
-        entry = self.actions.get(action)
-        seconds = entry.timeout if entry is not None else DEFAULT_TIMEOUT
-        patience = self._patience(invocation, f"the call of {action}", seconds, lambda: self._cancel(id))
         # Known before it is sent: an app in the same process may ask in that very step.
-        self._calls[id] = _RunningCall(id, invocation, caller, caller, patience)
-        invocation.then(lambda _: self._calls.pop(id, None))
+        self._calls[id] = call
+        invocation.then(call.ended)
         self._request(INVOKE, params, invocation, _tool_output)
         return invocation
 
-    def _patience(
-        self, invocation: Invocation, what: str, seconds: float | None, give_up: Callable[[], None] | None = None
-    ) -> Patience | None:
-        """Have an invocation fail that the app leaves unanswered; `give_up` tells the app."""
-        if seconds is None:
-            return None
-        name = self._name
-
-        def late() -> None:
-            message = f"{name} has not answered {what} within {seconds + SLACK:g} s"
-            logger.warning("%s", message)
-            if give_up is not None:
-                give_up()
-            invocation.finish(Failed(ActionTimeout(message)))
-
-        patience = Patience(self._home, seconds, late)
+    def _expect(self, invocation: Invocation, what: str) -> None:
+        """Have an invocation fail that the app leaves unanswered."""
+        patience = Patience(self._home, DEFAULT_TIMEOUT, lambda: late(invocation, self.name, what, DEFAULT_TIMEOUT))
         invocation.then(lambda _: patience.stop())
-        return patience
 
-    def _cancel(self, id: str) -> None:
-        self._calls.pop(id, None)
-        self._send(self._peer.notification(CANCEL, {"invocationId": id}))
+    # What its calls ask of it
 
-    def _go_on(self, id: str, caller: Caller) -> None:
+    @property
+    def home(self) -> Home:
+        """Whose clock its calls have."""
+        return self._home
+
+    def forget(self, call: RunningCall) -> None:
+        """A call is over."""
+        self._calls.pop(call.id, None)
+
+    def cancel(self, call: RunningCall) -> None:
+        """A call is given up; the app is told."""
+        self.forget(call)
+        self._send(self._peer.notification(CANCEL, {"invocationId": call.id}))
+
+    def goes_on(self, call: RunningCall) -> None:
         """A call goes on for another caller; an app of ours hears what that one's client can do."""
-        call = self._calls[id]  # one that is over has nobody that it goes on for
-        call.caller = caller
         # An app that does not read hears of the newest with its next answer, however many there were.
         if len(self._outbox) < MAX_OUTBOX:
             self._tell_caller(call)
 
-    def _tell_caller(self, call: _RunningCall) -> None:
+    def _tell_caller(self, call: RunningCall) -> None:
         told, call.told = call.told, call.caller
         if told is call.caller or not self.extended:
             return
@@ -574,7 +527,7 @@ class ConnectedApp:
             text = self._peer.notification(CALLER, params)
             check_size(text, self._channel.limit)
         except ValueError as problem:
-            logger.warning("%s cannot be told for whom a call goes on: %s", self._name, problem)
+            logger.warning("%s cannot be told for whom a call goes on: %s", self.name, problem)
             return
         self._send(text)
 
@@ -590,7 +543,7 @@ class ConnectedApp:
 
         invocation = self._invocation()
         if self._request(READ, {"name": name}, invocation, output) is not None:
-            self._patience(invocation, f"the read of {name}", DEFAULT_TIMEOUT)
+            self._expect(invocation, f"the read of {name}")
         return invocation
 
     def subscribe(self, name: str, uri: str, client: Client) -> Invocation:
@@ -610,7 +563,7 @@ class ConnectedApp:
 
         invocation.then(ended)
         if self._request(SUBSCRIBE, {"name": name, "subscriptionId": id}, invocation, lambda _: None) is not None:
-            self._patience(invocation, f"the subscription to {name}", DEFAULT_TIMEOUT)
+            self._expect(invocation, f"the subscription to {name}")
         return invocation
 
     def follows(self, uri: str, client: Client) -> bool:
@@ -624,7 +577,7 @@ class ConnectedApp:
         if id is None:
             invocation.finish(Done(None))
         elif self._request(UNSUBSCRIBE, {"subscriptionId": id}, invocation, lambda _: None) is not None:
-            self._patience(invocation, f"the end of a subscription to {uri}", DEFAULT_TIMEOUT)
+            self._expect(invocation, f"the end of a subscription to {uri}")
         return invocation
 
     def unsubscribe_all(self, client: Client) -> None:
@@ -667,15 +620,10 @@ class ConnectedApp:
             invocation.finish(Failed(InvalidParams(f"The arguments cannot go on the wire: {problem}")))
             return None
 
-        def settled() -> None:
-            try:
-                invocation.finish(Done(output(call.result())))
-            except TesseronError as error:
-                invocation.finish(Failed(error))
-
-        call.on_settled = settled
+        sent = _Sent(self._peer, call, invocation, output)
+        call.on_settled = sent.settled
         if call.settled:  # the connection was closed already
-            settled()
+            sent.settled()
             return None
         try:
             check_size(call.text, self._channel.limit)
@@ -689,7 +637,7 @@ class ConnectedApp:
                 Failed(InternalError(f"{len(self._outbox)} messages wait for the app, which does not read"))
             )
             return None
-        invocation.then(lambda _: self._peer.forget(call))
+        invocation.then(sent.over)
         self._send(call.take_text())
         return call
 
@@ -703,6 +651,27 @@ class ConnectedApp:
         if entry is None:
             raise NotFound(f"Unknown action: {name}")
         return entry
+
+
+class _Sent:
+    """A request whose answer ends an invocation, and which nobody waits for once that is over."""
+
+    __slots__ = ("_call", "_invocation", "_output", "_peer")
+
+    def __init__(self, peer: Peer, call: Call, invocation: Invocation, output: Callable[[Any], Any]) -> None:
+        self._peer = peer
+        self._call = call
+        self._invocation = invocation
+        self._output = output
+
+    def settled(self) -> None:
+        try:
+            self._invocation.finish(Done(self._output(self._call.result())))
+        except TesseronError as error:
+            self._invocation.finish(Failed(error))
+
+    def over(self, outcome: Outcome) -> None:
+        self._peer.forget(self._call)
 
 
 def _caller_to_wire(caller: Caller) -> dict[str, Any]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
+from ..errors import ActionTimeout
 from ..home import Home, Timer
+from ..invocation import Failed, Invocation
+
+logger = logging.getLogger("tesseron_py.gateway")
 
 SLACK: Final = 2.0
 """Seconds beyond an action's own time, within which the app says by itself that it is up (Tesseron 1.2 §4)."""
@@ -60,3 +65,10 @@ class Patience:
         else:
             self._over = True
             self._on_end()
+
+
+def late(invocation: Invocation, name: str, what: str, seconds: float) -> None:
+    """Have an invocation fail since the app `name` has not answered `what` within its `seconds`, and log it."""
+    message = f"{name} has not answered {what} within {seconds + SLACK:g} s"
+    logger.warning("%s", message)
+    invocation.finish(Failed(ActionTimeout(message)))

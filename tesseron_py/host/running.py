@@ -44,6 +44,25 @@ logger = logging.getLogger("tesseron_py.host")
 class RunningCall:
     """A call of an action, from its request to its answer; the `Line` of its context."""
 
+    __slots__ = (
+        "_action",
+        "_agent",
+        "_asking",
+        "_asking_since",
+        "_capabilities",
+        "_deadline",
+        "_needs_thread",
+        "_raw",
+        "_request",
+        "_route",
+        "_session",
+        "_timer",
+        "invocation_id",
+        "over",
+        "revision",
+        "task",
+    )
+
     def __init__(
         self,
         session: Session,
@@ -106,7 +125,9 @@ class RunningCall:
             params.pop("key", None)
         self._pause()
         try:
-            reply = await self._session.request(method, params, on_abandon=self._withdraw if method == ELICIT else None)
+            asked = self._session.request(method, params, on_abandon=self._withdraw if method == ELICIT else None)
+            del params  # the reply may be long in coming
+            reply = await asked
         finally:
             self._resume()
         if self.over:  # the answer and the end came at once: an answer to a call that is over is none
@@ -183,28 +204,32 @@ class RunningCall:
 
     async def run(self) -> None:
         """Run the handler and answer."""
-        if self.over:
-            return
-        result: dict[str, Any] | None = None
-        error: TesseronError | None = None
         try:
-            self._start_clock()
-            result = await self._perform()
-        except anyio.get_cancelled_exc_class():
-            if self.over or not self._session.home.is_open:
-                raise
-            # Nobody cancelled this call: the handler's own doing.
-            error = ActionError(f"The action {self._action.name!r} cancelled itself")
-        except BaseException as problem:  # an exit of the handler's own is its error, and ends nothing else
-            error = self._session.error_of(f"The action {self._action.name!r}", problem)
-        if self.over:
-            return
-        # From here on `end` does nothing, so that the answer, which may have to wait for the gateway, goes out whole.
-        self._close()
-        if error is None:
-            error = await self._session.answer(self._request, result, self._action)
-        if error is not None:
-            await self._session.refuse(self._request, error)
+            if self.over:
+                return
+            result: dict[str, Any] | None = None
+            error: TesseronError | None = None
+            try:
+                self._start_clock()
+                result = await self._perform()
+            except anyio.get_cancelled_exc_class():
+                if self.over or not self._session.home.is_open:
+                    raise
+                # Nobody cancelled this call: the handler's own doing.
+                error = ActionError(f"The action {self._action.name!r} cancelled itself")
+            except BaseException as problem:  # an exit of the handler's own is its error, and ends nothing else
+                error = self._session.error_of(f"The action {self._action.name!r}", problem)
+            if self.over:
+                return
+            # From here on `end` does nothing, so that the answer, which may have to wait for the gateway, goes out
+            # whole.
+            self._close()
+            if error is None:
+                error = await self._session.answer(self._request, result, self._action)
+            if error is not None:
+                await self._session.refuse(self._request, error)
+        finally:
+            self._session.handler_ended(self)
 
     async def _perform(self) -> dict[str, Any]:
         action = self._action
@@ -217,6 +242,7 @@ class RunningCall:
             route=self._route,
         )
         bound = action.signature.bind(self._raw)
+        self._raw = None  # the call may wait for long
         if action.annotations.requires_elicitation and not self.capabilities.elicitation:
             raise ElicitationNotAvailable(
                 f"The action {action.name!r} needs to ask the person, and this agent's client cannot"
@@ -229,6 +255,7 @@ class RunningCall:
         if action.signature.is_async:
             running.set(context)
             output = bound.call(action.fn, context)
+            del bound  # the call may wait for long
         else:
             self._needs_thread = True
             output = await self._session.workers.run(

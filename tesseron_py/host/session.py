@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import anyio
@@ -409,15 +409,13 @@ class Session:
         request.params = None  # the call has what it needs of them, and may wait for long
         self._calls[id] = call
         self._handlers.add(call)
-        call.task = self.home.start(self._run, call, name=name)
+        call.task = self.home.start(call.run, name=name)
 
-    async def _run(self, call: RunningCall) -> None:
-        try:
-            await call.run()
-        finally:
-            self._handlers.discard(call)
-            if not self._handlers:
-                self._settled.set()
+    def handler_ended(self, call: RunningCall) -> None:
+        """Its handler has returned, or never began."""
+        self._handlers.discard(call)
+        if not self._handlers:
+            self._settled.set()
 
     def forget_call(self, call: RunningCall) -> None:
         """The call is over; its id is free."""
@@ -594,10 +592,10 @@ class Session:
         if self.home.is_open:
             self.home.start(self.notify, method, params, name=method)
 
-    async def request(
+    def request(
         self, method: str, params: dict[str, Any], *, on_abandon: Callable[[int], None] | None = None
-    ) -> Any:
-        """Send a request and wait for its result.
+    ) -> Coroutine[Any, Any, Any]:
+        """Send a request and wait for its result, which may take long; the params are not kept for it.
 
         Args:
             method: The method.
@@ -611,6 +609,9 @@ class Session:
             call = self._peer.request(method, params)
         except ValueError as problem:
             raise self._unencodable(f"The params of {method}", problem) from problem
+        return self._reply(call, on_abandon)
+
+    async def _reply(self, call: Call, on_abandon: Callable[[int], None] | None) -> Any:
         done = Bell()
         call.on_settled = done.ring
         try:
@@ -619,7 +620,7 @@ class Session:
                 await done.wait()
         except TooLarge as problem:
             self._peer.forget(call)
-            raise self._unencodable(f"The params of {method}", problem) from problem
+            raise self._unencodable(f"The params of {call.method}", problem) from problem
         except Closed as closed:
             self._peer.forget(call)
             raise TransportClosed("The connection to the gateway is closed") from closed

@@ -35,54 +35,54 @@ class ParkedCall:
         asked: How many questions have been put: the number of the last.
     """
 
-    __slots__ = ("_keys", "_put", "asked", "id", "left", "pending", "size")
+    __slots__ = ("_owner", "_put", "asked", "id", "left", "pending", "size")
 
-    def __init__(self, id: bytes, pending: Pending) -> None:
+    def __init__(self, owner: Parked, id: bytes, pending: Pending) -> None:
+        self._owner = owner
         self.id: bytes = id
         self.pending: Pending = pending
         self.asked: int = 0
         self.left: float = 0.0
         self.size: int = 0
-        self._keys: dict[int, str] = {}
         self._put: dict[str, tuple[int, Question]] = {}
 
     @property
     def invocation(self) -> Invocation:
         return self.pending.invocation
 
-    def over(self) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """It has its result, and needs nothing else any more."""
-        self._keys.clear()
         self._put.clear()
+        self._owner._ended(self, outcome)
 
     def was_put(self, question: Question) -> bool:
         """Whether a client has been asked it already."""
-        return question.id in self._keys
+        return self._key_of(question) is not None
 
     def key(self, question: Question) -> str:
         """The key under which it is asked: its own, or a random one; the same in every round."""
-        known = self._keys.get(question.id)
+        known = self._key_of(question)
         if known is None:
+            if self._put:  # what nobody asks any more leaves its key to others
+                open = {asked.id for asked in self.invocation.view().open}
+                self._put = {key: put for key, put in self._put.items() if put[1].id in open}
             known = question.key
-            if known is None or (known in self._put and self._is_open(self._put[known][1])):
+            if known is None or known in self._put:
                 known = secrets.token_urlsafe(12)
             self.asked += 1
-            self._keys[question.id] = known
             self._put[known] = self.asked, question
         return known
 
-    def _is_open(self, question: Question) -> bool:
-        return any(asked.id == question.id for asked in self.invocation.view().open)
+    def _key_of(self, question: Question) -> str | None:
+        return next((key for key, (_, put) in self._put.items() if put.id == question.id), None)
 
     def put_off(self, key: str) -> None:
         """The question of this key is not put now, and may be later."""
-        _, question = self._put.pop(key)
-        del self._keys[question.id]
+        del self._put[key]
 
     def refuse(self, key: str, reply: Unavailable) -> None:
         """The question of this key could not be put after all."""
         _, question = self._put.pop(key)
-        del self._keys[question.id]
         self.invocation.answer(question.id, reply)
 
     def answer(self, responses: Mapping[str, Any], asked: int) -> None:
@@ -97,7 +97,7 @@ class ParkedCall:
                 continue
             if isinstance(question.body, Form | Url) and not isinstance(response.get("action"), str):
                 continue
-            del self._put[key], self._keys[question.id]
+            del self._put[key]
             self.invocation.answer(question.id, reply_from_result(question.body, response))
 
 
@@ -152,9 +152,9 @@ class Parked:
             if len(self._waiting) >= self._most:
                 message = f"{self._most} calls wait for their answers here, which is as many as may; try again later"
                 raise TooManyPrompts(message, {"reason": "too_many_parked_calls", "limit": self._most})
-            call = ParkedCall(secrets.token_bytes(16), pending)
+            call = ParkedCall(self, secrets.token_bytes(16), pending)
             self._waiting[call.id] = self._of[pending.invocation] = call
-            pending.invocation.then(lambda outcome: self._ended(call, outcome))
+            pending.invocation.then(call.ended)
         call.left = self._home.time()
         pending.invocation.park(call.left + self._lifetime)
         self._look_in()
@@ -175,7 +175,6 @@ class Parked:
     def _ended(self, call: ParkedCall, outcome: Outcome) -> None:
         del self._waiting[call.id]
         self._kept[call.id] = call
-        call.over()
         call.left = self._home.time()
         # A leg that waits for the result is about to make its text, and then its size is known for nothing.
         call.size = 0 if call.invocation.readers else size_of(outcome)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 PROTOCOL_VERSION = "1.2.0"
@@ -79,7 +79,12 @@ class AgentInfo:
         id, name = value.get("id"), value.get("name")
         if not isinstance(id, str):
             return None
-        return cls(id, name if isinstance(name, str) else id)
+        return _agent(id, name if isinstance(name, str) else id)
+
+
+@lru_cache(maxsize=64)
+def _agent(id: str, name: str) -> AgentInfo:
+    return AgentInfo(id, name)  # each call brings one, and few are different
 
 
 PENDING_AGENT = AgentInfo("pending", "Awaiting agent")

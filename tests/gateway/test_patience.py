@@ -31,7 +31,6 @@ async def still_running(invocation: Invocation, seconds: float) -> None:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """No slack, and a twentieth of a second where an app says nothing of its time."""
     monkeypatch.setattr(patience, "SLACK", 0.0)
-    monkeypatch.setattr(apps, "SLACK", 0.0)
     monkeypatch.setattr(apps, "DEFAULT_TIMEOUT", 0.05)
 
 
