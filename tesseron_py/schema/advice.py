@@ -7,14 +7,12 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..jsontext import encode
-from .alternatives import nearest_issues
 from .docstring import Documentation
 from .handler import Handler, layers_of
 from .issues import shortened, summary
@@ -41,6 +39,8 @@ def with_unknown_parameters(
     if not left:
         return documentation
     if warn:
+        from difflib import get_close_matches
+
         for name in left:
             close = get_close_matches(name, names, n=1, cutoff=0.6)
             meant = f"; is {close[0]!r} meant?" if close else ""
@@ -84,6 +84,8 @@ def warn_of_defaults(
             json.dumps(default, allow_nan=False)
             TypeAdapter(annotations[parameter.name]).validate_json(encode(default), strict=True)
         except ValidationError as error:
+            from .alternatives import nearest_issues
+
             why = summary(nearest_issues(error, default, noun="field", show=lambda path: True))
             logger.warning(
                 "%s: the default of %r, %s, is not what its type takes (%s), so no agent is shown it; calls without"

@@ -9,7 +9,6 @@ import linecache
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import CodeType, GenericAlias, SimpleNamespace, UnionType
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -125,6 +124,8 @@ class Scope:
             return Unresolved(text, reason, hidden=hidden)
         known = [each for each, value in self._module.items() if inspect.isclass(value)]
         known += [each for each, value in vars(builtins).items() if inspect.isclass(value)]
+        from difflib import get_close_matches  # only where something is wrong
+
         close = get_close_matches(name, known, n=1, cutoff=0.75)
         return Unresolved(text, reason, corrected=text.replace(name, close[0]) if close else None)
 

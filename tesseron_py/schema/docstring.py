@@ -16,22 +16,19 @@ from typing import Any, Final
 
 logger = logging.getLogger("tesseron_py.schema")
 
+# Not compiled before they are used: most docstrings are one line.
 _HEADERS: Final = {
-    "numpy": re.compile(r"^[ \t]*(?:Other[ \t]+)?(?:Parameters|Attributes)[ \t]*\n[ \t]*-{3,}[ \t]*$", re.MULTILINE),
-    "google": re.compile(
-        r"^(?:(?:Keyword |Other )?(?:Args|Arguments|Params|Parameters)|Attributes):[ \t]*\n[ \t]+\S", re.MULTILINE
-    ),
-    "sphinx": re.compile(
-        r"^[ \t]*:(?:param|parameter|arg|argument|key|keyword|ivar|cvar|var)[ \t]+[^:\n]+:", re.MULTILINE
-    ),
+    "numpy": r"(?m)^[ \t]*(?:Other[ \t]+)?(?:Parameters|Attributes)[ \t]*\n[ \t]*-{3,}[ \t]*$",
+    "google": r"(?m)^(?:(?:Keyword |Other )?(?:Args|Arguments|Params|Parameters)|Attributes):[ \t]*\n[ \t]+\S",
+    "sphinx": r"(?m)^[ \t]*:(?:param|parameter|arg|argument|key|keyword|ivar|cvar|var)[ \t]+[^:\n]+:",
 }
-_WITHOUT_BLANK_LINE: Final = re.compile(
+_WITHOUT_BLANK_LINE: Final = (
     r"(?<=\S\n)(?=(?:(?:Keyword |Other )?(?:Args|Arguments|Params|Parameters)"
     r"|Attributes|Returns|Yields|Raises|Examples?|Notes?|Warnings?):[ \t]*\n)"
 )
-_WRAPPED: Final = re.compile(r"(?<!\n)\n[ \t]*(?![-*•>\d\s])")
-_FIELD: Final = re.compile(r"[ \t]*:[a-zA-Z]+(?:[ \t]+[^:\n]+)?:(?:\s|$)")
-_TYPE: Final = re.compile(r"[\w.]+(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*")
+_WRAPPED: Final = r"(?<!\n)\n[ \t]*(?![-*•>\d\s])"
+_FIELD: Final = r"[ \t]*:[a-zA-Z]+(?:[ \t]+[^:\n]+)?:(?:\s|$)"
+_TYPE: Final = r"[\w.]+(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*"
 _LEAD: Final = "-\n\n"  # Griffe finds no section that a docstring begins with
 _FOR_DEVELOPERS: Final = frozenset({"example", "examples", "see-also", "references", "todo"})
 
@@ -67,7 +64,7 @@ def documentation_of(fn: Any) -> Documentation:
 def read(text: str) -> Documentation:
     """One docstring, cleaned of its indentation. It never fails: what cannot be read is description."""
     text = text.strip()
-    style = next((name for name, header in _HEADERS.items() if header.search(text)), None)
+    style = _style(text)
     sections = [] if style is None else _sections(text, style)
     parameters: dict[str, str] = {}
     arguments: dict[str, str] = {}
@@ -98,14 +95,22 @@ def documented(document: dict[str, Any]) -> dict[str, Any]:
     return _documented(document)
 
 
+def _style(text: str) -> str | None:
+    """Which style a docstring's section of parameters is in; `None` where it has none."""
+    if "\n" not in text and ":" not in text:
+        return None
+    return next((name for name, header in _HEADERS.items() if re.search(header, text)), None)
+
+
 def unwrapped(text: str) -> str:
     """A text without the line breaks that only keep lines short."""
-    return _WRAPPED.sub(" ", text.strip())
+    text = text.strip()
+    return re.sub(_WRAPPED, " ", text) if "\n" in text else text
 
 
 def _seems_to_name_parameters(schema: Mapping[str, Any]) -> bool:
     text = schema.get("description")
-    return isinstance(text, str) and any(header.search(text) for header in _HEADERS.values())
+    return isinstance(text, str) and _style(text) is not None
 
 
 def _documented(schema: dict[str, Any]) -> dict[str, Any]:
@@ -179,7 +184,7 @@ def _sections(text: str, style: str) -> list[Any]:
     if parse is None:
         return []
     if style == "google":
-        text = _WITHOUT_BLANK_LINE.sub("\n", text)
+        text = re.sub(_WITHOUT_BLANK_LINE, "\n", text)
     prose, text = _prose_and_fields(text) if style == "sphinx" else ("", text)
     try:
         sections = parse(_LEAD + text)
@@ -201,7 +206,7 @@ def _prose_and_fields(text: str) -> tuple[str, str]:
     around, was_blank, indent = prose, False, 0
     for line in text.splitlines():
         depth = len(line) - len(line.lstrip())
-        if _FIELD.match(line):
+        if re.match(_FIELD, line):
             around, indent = fields, depth
         elif around is fields and (line.lstrip().startswith(":") or (line.strip() and was_blank and depth <= indent)):
             around = prose
@@ -249,6 +254,6 @@ def _kept(section: Any) -> str:
 def _returned(item: Any) -> str:
     text = unwrapped(item.description or "")
     annotation = str(item.annotation or "")
-    if annotation and not _TYPE.fullmatch(annotation):
+    if annotation and not re.fullmatch(_TYPE, annotation):
         return f"{annotation}: {text}"  # `The total: with tax` has no type in front
     return text

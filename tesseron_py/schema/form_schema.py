@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from enum import Enum, Flag
 from typing import Any, Final
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
+
+from .generate import BaseSchema
 
 FLAGS: Final = "x-tesseron-flags"
 """By the names of a flag's members, the integers that they are; it never leaves the house."""
@@ -21,8 +23,8 @@ PLACES: Final = "x-tesseron-places"
 """That it is a named tuple, which has a place for each of its fields and for nothing else; likewise."""
 
 
-class FormFields(GenerateJsonSchema):
-    """Mixed into the generator of forms."""
+class FormSchema(BaseSchema):
+    """For a form: what a person has to see."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         # A string loses nothing. No client knows the format, which says here that an empty text is no value.

@@ -19,9 +19,7 @@ from pydantic_core import core_schema, to_jsonable_python
 from .binary import MARK, document_schema, write_base64
 from .constraints import check_constraints, unusable_pattern
 from .docstring import documented
-from .form_schema import FormFields
 from .inline import inline_schema
-from .patterns import portable_pattern
 from .references import BITS
 
 __all__ = ["Purpose", "Schemas", "named", "output_schema", "reason", "schemas_of"]
@@ -90,14 +88,14 @@ def output_schema(type: Any) -> dict[str, Any]:
 
 
 def _document(adapter: TypeAdapter[Any], purpose: Purpose) -> dict[str, Any]:
-    generator, mode = _GENERATORS[purpose]
+    generator, mode = _generator(purpose)
     marked = None if purpose == "form" else document_schema(adapter.core_schema, mode)
     if marked is not None:
         return generator(by_alias=True).generate(marked, mode=mode)
     return adapter.json_schema(by_alias=True, mode=mode, schema_generator=generator)
 
 
-class _Schema(GenerateJsonSchema):
+class BaseSchema(GenerateJsonSchema):
     """Without titles that only repeat a name, and without warnings about defaults JSON cannot hold."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -147,11 +145,7 @@ class _Schema(GenerateJsonSchema):
         return {"type": "string"} if schema.get("tz_constraint") == "naive" else super().datetime_schema(schema)
 
 
-class _FormSchema(FormFields, _Schema):
-    """For a form: what a person has to see."""
-
-
-class _AgentSchema(_Schema):
+class _AgentSchema(BaseSchema):
     """For agents and models: what validation holds to, in the words that most clients know."""
 
     formats: frozenset[str] = frozenset(
@@ -228,6 +222,8 @@ class _AgentSchema(_Schema):
         given = schema.get("pattern")
         if given is not None:
             told = given if isinstance(given, str) else None if given.flags & ~_UNICODE else given.pattern
+            from .patterns import portable_pattern
+
             portable = portable_pattern(told) if told is not None else None
             written = _without(written, "pattern") | ({"pattern": portable} if portable is not None else {})
         if schema.get("strip_whitespace", self._config.str_strip_whitespace):
@@ -295,12 +291,16 @@ class _OutputSchema(_AgentSchema):
         return {"type": "string"}
 
 
-_GENERATORS: Final[dict[Purpose, tuple[type[GenerateJsonSchema], JsonSchemaMode]]] = {
-    "input": (_AgentSchema, "validation"),
-    "sample": (_AgentSchema, "validation"),
-    "form": (_FormSchema, "validation"),
-    "output": (_OutputSchema, "serialization"),
-}
+def _generator(purpose: Purpose) -> tuple[type[GenerateJsonSchema], JsonSchemaMode]:
+    match purpose:
+        case "input" | "sample":
+            return _AgentSchema, "validation"
+        case "output":
+            return _OutputSchema, "serialization"
+    from .form_schema import FormSchema  # many apps ask no more than a yes
+
+    return FormSchema, "validation"
+
 
 _UNICODE: Final = 32  # re.UNICODE, which every pattern of text has
 _ENCODINGS: Final = frozenset({"base64", "base64url"})

@@ -18,7 +18,6 @@ from ..errors import InvalidInput, RegistrationError
 from ..jsontext import decode, encode
 from ..unset import UNSET
 from .advice import warn_of_defaults, with_unknown_parameters
-from .alternatives import nearest_issues
 from .constraints import UnusableConstraint, unusable_pattern
 from .docstring import Documentation, documentation_of
 from .generate import named, output_schema, reason, schemas_of
@@ -240,6 +239,8 @@ def _by_json_schema(
         try:
             return validate(raw)
         except ValidationError as error:
+            from .alternatives import nearest_issues  # only where something is wrong
+
             raise Mismatch(nearest_issues(error, raw, noun="argument", show=lambda path: True)) from error
         except ValueError as error:
             raise Mismatch([Issue(str(error) or "the arguments do not fit", [])]) from error

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ..jsontext import decode, encode
-from .alternatives import nearest_issues
 from .binary import validator_for
 from .corrections import Corrections
 from .issues import Issue, Mismatch, Path, issues_of, shortened
@@ -96,6 +94,8 @@ class JsonValidator:
             return value
 
     def _issues(self, error: ValidationError, raw: Any) -> list[Issue]:
+        from .alternatives import nearest_issues  # only where something is wrong
+
         found = nearest_issues(error, raw, noun=self._noun, show=self._may_show, choices=self._choices)
         return self._suggested(found, raw)
 
@@ -189,6 +189,8 @@ def _suggestion(name: str, places: list[Mapping[str, Any]]) -> str:
     known = list(dict.fromkeys(each for place in places for each in place.get("properties", ())))
     if name in known:  # by another alternative
         return ""
+    from difflib import get_close_matches
+
     close = get_close_matches(name, known, n=1, cutoff=0.7)
     if close:
         return f"; did you mean {shortened(close[0])}?"
