@@ -91,20 +91,22 @@ def main() -> int:
         parser.error("atheris is not installed: pip install --group fuzz (CPython 3.11 to 3.13, Linux)")
     names = options.targets or list(MODULES)
     each = max(1, options.seconds * options.jobs // len(names))
-    failed = False
+    broken: list[str] = []
     print(f"{'target':<10} {'seconds':>7} {'runs':>9} {'features':>8}", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         for outcome in pool.map(lambda name: fuzz(name, each, options.work.resolve()), names):
             print(f"{outcome.name:<10} {outcome.seconds:>7.0f} {outcome.runs:>9} {outcome.features:>8}", flush=True)
             if outcome.said:
-                failed = True
-                print(outcome.said[-6000:])
-            for file in outcome.found:
-                failed = True
-                print(
-                    f"  broken by {file}\n  again:    python -m tests.fuzz --replay {file} {outcome.name}", flush=True
-                )
-    return 1 if failed else 0
+                said = [line for line in outcome.said.splitlines() if not line.startswith("INFO:")]
+                print("\n".join(said)[-6000:], flush=True)
+                broken.append(f"{outcome.name} is broken, as it says above")
+            broken += [f"{outcome.name} is broken by {file}; again: {_again(file, outcome)}" for file in outcome.found]
+    print(*broken or ["nothing is broken"], sep="\n")
+    return 1 if broken else 0
+
+
+def _again(file: Path, outcome: Outcome) -> str:
+    return f"python -m tests.fuzz --replay {file} {outcome.name}"
 
 
 if __name__ == "__main__":

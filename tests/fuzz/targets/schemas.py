@@ -16,6 +16,7 @@ from tesseron_py.schema.elicitation import form_for_json_schema
 from tesseron_py.schema.flat import equal
 from tesseron_py.schema.inline import inline_schema
 from tesseron_py.schema.references import References
+from tesseron_py.schema.spelling import spelled_value
 from tesseron_py.schema.subset import check_subset
 
 from ..draw import Draw
@@ -155,7 +156,11 @@ def _drawn_field(draw: Draw, depth: int = 1) -> dict[str, Any]:
 
 
 def answers_target(data: bytes) -> None:
-    """A flat schema takes an answer exactly where JSON Schema does, for values and bounds that floats can hold."""
+    """A flat schema takes every answer that JSON Schema takes, and gives nothing that it does not.
+
+    What it takes beyond that is a text which spells the value, and what nobody filled in. Values and bounds are those
+    that floats can hold.
+    """
     draw = Draw(data)
     schema = _drawn_schema(draw)
     try:
@@ -171,23 +176,44 @@ def answers_target(data: bytes) -> None:
         except InvalidAnswer:
             pass
         return
+    fields, required = schema["properties"], schema.get("required", ())
     try:
-        given, taken = form.parse(answer), True
+        given = form.parse(answer)
     except InvalidAnswer as error:
         assert error.data
-        given, taken = {}, False
-    valid = jsonschema.Draft202012Validator(schema).is_valid(_without_optional_nulls(schema, answer))
-    assert taken == valid, (json.dumps(schema), json.dumps(answer))
-    for name, value in given.items():
-        assert equal(value, answer[name])
+        valid = _is_valid(schema, _without_optional_nulls(schema, answer))
+        assert not valid, f"it is refused: {json.dumps(schema)} {json.dumps(answer)}"
+        return
+    told = f"it is taken: {json.dumps(schema)} {json.dumps(answer)} {given}"
+    assert set(required) <= answer.keys(), told
+    assert schema.get("additionalProperties") is not False or answer.keys() <= fields.keys(), told
+    for name in given.keys() - fields.keys():
+        assert equal(given[name], answer[name]), told
+    for name, field in fields.items():
+        if name not in given:
+            assert name not in required, told
+            assert answer.get(name) is None or not answer[name].strip(), told
+        else:
+            assert _is_valid(field, given[name]), told
+            assert equal(given[name], answer[name]) or _spells(answer[name], given[name]), told
+
+
+def _is_valid(schema: dict[str, Any], value: Any) -> bool:
+    return jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+def _spells(text: Any, value: Any) -> bool:
+    return isinstance(text, str) and any(
+        equal(spelled_value(text, type), value) for type in ("boolean", "integer", "number")
+    )
 
 
 def _without_optional_nulls(schema: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     """The answer as we read it: a null that its optional field does not take is no answer."""
     kept = dict(answer)
     for name, field in schema["properties"].items():
-        null = name in kept and kept[name] is None and name not in schema.get("required", ())
-        if null and not jsonschema.Draft202012Validator(field).is_valid(None):
+        is_null = name in kept and kept[name] is None and name not in schema.get("required", ())
+        if is_null and not _is_valid(field, None):
             del kept[name]
     return kept
 
