@@ -207,10 +207,10 @@ class _Declaration:
         return action
 
 
-B = TypeVar("B", bound="_Steps")
+B = TypeVar("B", bound="ActionSteps")
 
 
-class _Steps:
+class ActionSteps:
     """The steps both kinds of builder have."""
 
     def __init__(self, declaration: _Declaration) -> None:
@@ -280,7 +280,7 @@ class _Steps:
         return self._with(question=question, on_refusal=on_refusal)
 
 
-class ActionBuilder(_Steps):
+class ActionBuilder(ActionSteps):
     """Declares an action step by step.
 
     Every step returns a new builder; `handler(fn)`, or using the builder as a decorator, ends the chain.
@@ -338,7 +338,7 @@ class ActionBuilder(_Steps):
         return self.handler(fn)
 
 
-class TypedActionBuilder(_Steps, Generic[T]):
+class TypedActionBuilder(ActionSteps, Generic[T]):
     """An `ActionBuilder` whose input is one value of type `T`."""
 
     @overload

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from .actions import Action, ActionBuilder, AnyAction, declare
 from .errors import RegistrationError
@@ -35,6 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Lifespan: TypeAlias = Callable[["Tesseron"], AbstractAsyncContextManager[Any]]
+_LAST_STEP: Final = {"action": "handler", "resource": "read"}
 Changed: TypeAlias = Callable[[Literal["actions", "resources"]], None]
 
 
@@ -103,6 +104,7 @@ class Tesseron:
         self._lock = threading.Lock()
         self._actions: dict[str, AnyAction] = {}
         self._resources: dict[str, Resource] = {}
+        self._begun: set[tuple[str, str]] = set()
         self._watchers: list[Changed] = []
 
     def __repr__(self) -> str:
@@ -130,6 +132,8 @@ class Tesseron:
         Raises:
             RegistrationError: It cannot be declared like this; the message says where and how to mend it.
         """
+        if isinstance(name, str):
+            self._begun.add(("action", name))
         return declare(name, self)
 
     @overload
@@ -146,7 +150,9 @@ class Tesseron:
         """
         if inspect.isroutine(name):
             return ResourceBuilder(name.__name__, self).read(name)
-        return ResourceBuilder(name, self)
+        builder = ResourceBuilder(name, self)
+        self._begun.add(("resource", name))
+        return builder
 
     def add(self, item: AnyAction | Resource) -> None:
         """Add an action or a resource, also during a connection and from any thread.
@@ -170,6 +176,7 @@ class Tesseron:
                         f' or remove that one first: app.remove_action("{item.name}")'
                     )
                 self._actions[item.name] = item
+                self._begun.discard(("action", item.name))
             self._changed("actions")
         elif isinstance(item, Resource):
             with self._lock:
@@ -180,11 +187,16 @@ class Tesseron:
                         f' give this one another name, or remove that one first: app.remove_resource("{item.name}")'
                     )
                 self._resources[item.name] = item
+                self._begun.discard(("resource", item.name))
             self._changed("resources")
         else:
-            raise RegistrationError(
-                f"add(…) takes an action or a resource, not {item!r}; a function becomes one with @app.action"
+            is_builder = hasattr(item, "describe")
+            mend = (
+                "end its steps with .handler(fn) or .read(fn)"
+                if is_builder
+                else "a function becomes one with @app.action"
             )
+            raise RegistrationError(f"add(…) takes an action or a resource, not {item!r}; {mend}")
 
     def _legal_name(self, action: AnyAction) -> str:
         from .schema.naming import legal_name  # only where something is wrong
@@ -237,6 +249,7 @@ class Tesseron:
 
     def watch(self, changed: Changed) -> Callable[[], None]:
         """Have `changed("actions" | "resources")` called by whoever changes them, until the result is called."""
+        self._warn_of_begun()
         with self._lock:
             self._watchers.append(changed)
 
@@ -246,6 +259,19 @@ class Tesseron:
                     self._watchers.remove(changed)
 
         return stop
+
+    def _warn_of_begun(self) -> None:
+        """Warn of what has no function, once: whoever writes the steps and forgets the last one sees no error."""
+        begun, self._begun = self._begun, set()
+        for kind, name in sorted(begun):
+            logger.warning(
+                "The %s %r was begun with app.%s(…) and not ended, so no agent sees it; end it with .%s(fn), or use it"
+                " as a decorator",
+                kind,
+                name,
+                kind,
+                _LAST_STEP[kind],
+            )
 
     # Running
 
@@ -309,18 +335,32 @@ class Tesseron:
 
         return dialling_host(self, url, token=token, pairing=pairing)
 
-    async def serve(self, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
+    async def serve(
+        self,
+        binding: Literal["ws", "uds"] = "ws",
+        *,
+        claims: Literal["host", "gateway"] = "host",
+        port: int = 0,
+        pairing: str | Path | None = None,
+    ) -> None:
         """Listen and serve until cancelled, inside a running event loop (asyncio or trio).
 
         Its parameters are those of `listen`.
         """
         import anyio
 
-        async with self.listen(binding, **options) as host:
+        async with self.listen(binding, claims=claims, port=port, pairing=pairing) as host:
             logger.info("%s listens on %s", self.id, host.url)
             await anyio.sleep_forever()
 
-    def run(self, binding: Literal["ws", "uds"] = "ws", **options: Any) -> None:
+    def run(
+        self,
+        binding: Literal["ws", "uds"] = "ws",
+        *,
+        claims: Literal["host", "gateway"] = "host",
+        port: int = 0,
+        pairing: str | Path | None = None,
+    ) -> None:
         """Listen, show the claim code, and serve until Ctrl-C or SIGTERM. Blocks. Its parameters are those of `listen`.
 
         Raises:
@@ -328,14 +368,16 @@ class Tesseron:
         """
         from .running import run_app
 
-        run_app(self, self.listen(binding, **options))
+        run_app(self, self.listen(binding, claims=claims, port=port, pairing=pairing))
 
     def start(
         self,
         binding: Literal["ws", "uds"] = "ws",
         *,
         dispatch: Callable[[Callable[[], None]], object] | None = None,
-        **options: Any,
+        claims: Literal["host", "gateway"] = "host",
+        port: int = 0,
+        pairing: str | Path | None = None,
     ) -> SyncHost:
         """Serve from a background thread: for Flask, Django, Tk, Qt, notebooks.
 
@@ -343,7 +385,9 @@ class Tesseron:
             binding: As for `listen`.
             dispatch: Runs `def` handlers: it is given a function without parameters and has it called once, in the
                 thread it likes. For a GUI, something like `lambda fn: root.after(0, fn)`.
-            options: As for `listen`.
+            claims: As for `listen`.
+            port: As for `listen`.
+            pairing: As for `listen`.
 
         Raises:
             TypeError: `dispatch` is no function.
@@ -357,7 +401,7 @@ class Tesseron:
         """
         from .host.sync_host import SyncHost
 
-        return SyncHost(self, binding, dispatch=dispatch, **options)
+        return SyncHost(self, binding, dispatch=dispatch, claims=claims, port=port, pairing=pairing)
 
     def asgi(
         self,

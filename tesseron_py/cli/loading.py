@@ -60,8 +60,8 @@ class LateApp:
         """
         with asyncio.Runner() as runner:
             serving = runner.get_loop().create_task(serve())
-            if runner.run(self._is_wanted(serving)):
-                self._load()
+            if not self._loaded.is_set() and runner.run(self._is_wanted(serving)):
+                self.load()
             runner.run(_result(serving))
 
     async def _is_wanted(self, serving: asyncio.Task[None]) -> bool:
@@ -72,7 +72,8 @@ class LateApp:
             wanted.cancel()
         return self._wanted.is_set()
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Load it now; `problem` says why it cannot be."""
         try:
             with ended_by_signals():
                 self._app = load_app(self._target)

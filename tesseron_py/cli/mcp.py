@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 
 from .failure import Failure
@@ -49,6 +50,10 @@ def run(options: argparse.Namespace) -> int:
 
     # The app is loaded when the first request needs it: clients give up before a slow import is over.
     late = LateApp(options.app)
+    if sys.stdin.isatty():
+        late.load()  # it is a person who waits, to see whether it works
+        if isinstance(late.problem, Failure):
+            raise late.problem
     server = DirectServer(late.app, confirm_form=options.confirm_form)
     late.run(partial(serve_stdio, server))
     problem = server.problem or late.problem

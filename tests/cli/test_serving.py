@@ -162,6 +162,20 @@ def test_a_server_on_stdio_tells_whoever_sits_at_a_terminal_what_it_is(shop: Pat
         os.close(theirs)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="terminals")
+def test_an_app_that_cannot_be_loaded_is_told_at_once_to_whoever_sits_at_a_terminal(shop: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        line = [sys.executable, "-m", "tesseron_py", "mcp", "shop_app:ap"]
+        ended = subprocess.run(line, cwd=shop, stdin=theirs, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert "there is no 'ap' in shop_app; did you mean 'app'?" in ended.stderr
+
+
 def exchange(process: subprocess.Popen[str], message: dict[str, Any]) -> dict[str, Any]:
     """Send one message and read one; the input stays open."""
     assert process.stdin is not None
