@@ -7,6 +7,8 @@ file that is rewritten in place moves nothing (Tesseron 1.2 §8).
 from __future__ import annotations
 
 import logging
+import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -22,6 +24,8 @@ GLANCE: Final = 0.1
 LOOK: Final = 2.0
 MOST: Final = 1000
 """Manifests that are read; what lies beyond is none of a working machine."""
+_FRESH: Final = 2.0
+"""Seconds after a file's change within which another one may bear the same time."""
 
 
 class Discovery:
@@ -34,6 +38,7 @@ class Discovery:
     def __init__(self, on_change: Callable[[Path, Instance | None], None]) -> None:
         self._on_change = on_change
         self._instances: dict[Path, Instance] = {}
+        self._states: dict[Path, tuple[int, ...]] = {}
         self._seen: tuple[int, ...] = ()
         self._complained: set[Path] = set()
 
@@ -59,11 +64,16 @@ class Discovery:
             await anyio.sleep(GLANCE)
 
     def look(self) -> None:
-        """Read everything now."""
+        """Look at every manifest, and read those that are new or have changed since the last time."""
         found: dict[Path, Instance] = {}
+        states, self._states = self._states, {}
         for place, kind in self._places():
             for file in _files(place):
-                instance = read_instance(file, kind)
+                state = _state(file)
+                if state and state == states.get(file):
+                    instance: Instance | None = self._instances.get(file)
+                else:
+                    instance = read_instance(file, kind)
                 if instance is None:
                     self._complain(file)
                 elif instance.pid is not None and not directory.is_alive(instance.pid):
@@ -72,6 +82,7 @@ class Discovery:
                 else:
                     self._complained.discard(file)
                     found[file] = instance
+                    self._states[file] = state
         before, self._instances = self._instances, found
         for file in [*(file for file in before if file not in found), *found]:
             if before.get(file) != found.get(file):
@@ -87,6 +98,17 @@ class Discovery:
         if file not in self._complained and file.exists():
             self._complained.add(file)
             logger.warning("The manifest %s cannot be read and is ignored", file)
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """What changes with a file; nothing where it has just changed, and may do so again unseen."""
+    try:
+        found = os.lstat(file)
+    except OSError:
+        return ()
+    if found.st_mtime > time.time() - _FRESH:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_mode, found.st_uid
 
 
 def _moved(place: Path) -> int:

@@ -581,6 +581,49 @@ def test_more_manifests_than_a_machine_has_apps_are_not_read(
     assert [file.stem for file in discovery.instances] == ["0", "1", "2"]
 
 
+def test_a_manifest_is_read_again_when_it_has_changed_and_not_else(
+    tesseron_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noted(file: Path, kind: Any) -> Instance | None:
+        read.append(file.stem)
+        return read_instance(file, kind)
+
+    monkeypatch.setattr(discovery_module, "read_instance", noted)
+    instances = directory.private(directory.INSTANCES)
+    for name in ("old", "new", "broken"):
+        directory.write(instances / f"{name}.json", manifest(appName=name) if name != "broken" else {})
+    for name in ("old", "broken"):
+        os.utime(instances / f"{name}.json", (1, 1))
+    discovery = Discovery(lambda file, instance: None)
+    discovery.look()
+    assert sorted(read) == ["broken", "new", "old"]
+    read.clear()
+    discovery.look()
+    assert sorted(read) == ["broken", "new"]  # what is new may change again within the same tick of its clock
+    read.clear()
+    old = instances / "old.json"
+    old.write_text(json.dumps(manifest(appName="two")))  # in place, and of the same length
+    os.utime(old, (1, 1))
+    discovery.look()
+    assert "old" in read
+    assert discovery.instances[old].app_name == "two"
+    read.clear()
+    directory.write(old, manifest(appName="six"))
+    os.utime(old, (1, 1))
+    discovery.look()
+    assert "old" in read
+    assert discovery.instances[old].app_name == "six"
+    old.chmod(0o400)
+    discovery.look()
+    assert discovery.instances[old].app_name == "six"
+    old.unlink()
+    old.symlink_to(instances / "new.json")
+    discovery.look()
+    assert old not in discovery.instances
+
+
 async def test_a_gateway_from_before_any_app_makes_the_directory_and_sees_the_first(tesseron_home: Path) -> None:
     async with a_gateway() as gateway:
         await until((tesseron_home / "instances").is_dir)
