@@ -291,6 +291,7 @@ class Context(_Facts):
         Raises:
             InvalidAnswer: The last attempt's answer does not fit, either.
             ValueError: `attempts` is below 1, or the question is blank.
+            TypeError: `attempts` is no whole number.
             TesseronError: As for `elicit`.
         """
         return Asking(self._ask(question, schema, json_schema, attempts, key), "ctx.ask(…)", self._unasked)
@@ -299,6 +300,8 @@ class Context(_Facts):
         self, question: str, schema: Any, json_schema: Mapping[str, Any] | None, attempts: int, key: str | None
     ) -> Accepted[Any] | Declined | Cancelled:
         _check_question(question)
+        if isinstance(attempts, bool) or not hasattr(attempts, "__index__"):
+            raise TypeError(f"attempts is a whole number, not {type(attempts).__name__}")
         if attempts < 1:
             raise ValueError(f"attempts is at least 1, not {attempts}")
         form = _form(schema, json_schema, lists=self._has_lists() is True)
@@ -410,9 +413,11 @@ class Context(_Facts):
             data: Anything JSON can hold, for clients that know it.
 
         Raises:
-            ValueError: `percent` is not a number, or `data` cannot be encoded.
-            TypeError: `message` is no string.
+            ValueError: `percent` is NaN, or `data` cannot be encoded.
+            TypeError: `percent` is no number, or `message` no string.
         """
+        if percent is not None and not hasattr(percent, "__float__"):
+            raise TypeError(_no_percent(percent))
         if message is not None and not isinstance(message, str):
             raise TypeError(_no_message(percent, message))
         params: dict[str, Any] = {"invocationId": self.invocation_id}
@@ -567,6 +572,17 @@ class SyncContext(_Facts):
     def log(self, message: str, *, level: Level = "info", **meta: Any) -> None:
         """Send a log entry to the agent's client; see `Context.log`."""
         self._bridge.call(lambda: self._context.log(message, level=level, **meta))
+
+
+def _no_percent(percent: object) -> str:
+    said = f"percent is a number from 0 to 100, not {type(percent).__name__}"
+    if isinstance(percent, str):
+        try:
+            share = float(percent.strip().removesuffix("%"))
+        except ValueError:
+            share = -1.0
+        said += f"; write {share:g}" if 0 <= share <= 100 else "; what to tell the person goes in message"
+    return said
 
 
 def _no_message(percent: float | None, message: object) -> str:
