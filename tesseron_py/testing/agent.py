@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import unquote
 
 import anyio
 
@@ -203,13 +205,23 @@ class Agent:
         try:
             return mcp.value_of(await self.client.read(self._uri(resource)))
         except mcp.McpError as error:
-            raise ActionFailed(error.code, error.message, error.data) from None
+            raise ActionFailed(error.code, self._by_names(error), error.data) from None
 
     async def subscribe(self, resource: str) -> None:
-        """Follow a resource; `updated` then waits for its updates, and `changes` tells of them."""
+        """Follow a resource; `updated` then waits for its updates, and `changes` tells of them.
+
+        Raises:
+            ActionFailed: It cannot be followed.
+        """
+        __tracebackhide__ = True
         uri = self._uri(resource)
         seen = len(self.changes)
-        await self.client.subscribe(uri)
+        try:
+            await self.client.subscribe(uri)
+        except mcp.McpError as error:
+            raise ActionFailed(error.code, self._by_names(error), error.data) from None
+        except mcp.NoAnswer as error:
+            raise ActionFailed(None, self._by_names(error)) from None
         self._followed.setdefault(uri, seen)
 
     async def updated(self, resource: str, *, timeout: float = 5.0) -> None:
@@ -237,6 +249,14 @@ class Agent:
 
     def _uri(self, resource: str) -> str:
         return resource if self._app_id is None else resource_uri(self._app_id, resource)
+
+    def _by_names(self, error: mcp.McpError | mcp.NoAnswer) -> str:
+        """What is wrong with a resource; of one that is not there, in terms of its name where the test goes by names."""
+        about = error.data if isinstance(error, mcp.McpError) else {"uri": None}
+        if self._app_id is None or not isinstance(about, dict) or "uri" not in about:
+            return str(error)
+        uri = re.escape(resource_uri(self._app_id, "")) + r"([\w.~%-]*)"
+        return re.sub(uri, lambda found: unquote(found[1]), str(error))
 
     async def tools(self) -> list[dict[str, Any]]:
         """The tools, as an MCP client sees them."""

@@ -12,7 +12,17 @@ import tesseron_py.testing as kit
 from tesseron_py import Tesseron
 from tesseron_py.invocation import Log, Progress
 from tesseron_py.mcp.provider import ResourceUpdated
-from tesseron_py.testing import ActionFailed, Agent, AgentFactory, SyncAgent, accept, cancel, context, decline, sync_context
+from tesseron_py.testing import (
+    ActionFailed,
+    Agent,
+    AgentFactory,
+    SyncAgent,
+    accept,
+    cancel,
+    context,
+    decline,
+    sync_context,
+)
 from tesseron_py.testing.answers import Prompt
 
 from .shop import app, clear, clear_sync, count, pay, pick, say, stats
