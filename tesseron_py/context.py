@@ -322,9 +322,14 @@ class Context(_Facts):
             try:
                 return Accepted(form.parse(value))
             except InvalidAnswer as error:
+                self._did_not_fit(text, value, error)
                 if attempts <= 0:
                     raise
                 text, form = form.again(question, value, error, booleans_only=self._has_lists() is False)
+
+    def _did_not_fit(self, question: str, content: dict[str, Any], error: InvalidAnswer) -> None:
+        if (listener := unfit_answers.get()) is not None:
+            listener(question, content, error)
 
     def _has_lists(self) -> bool | None:
         """Whether this call's client can show, in a form, a list and the defaults of all fields; `None`: not known."""
@@ -635,6 +640,14 @@ def _malformed(message: str, reply: object) -> MalformedAnswer:
 
 running: ContextVar[Context | SyncContext] = ContextVar("tesseron_py_context")
 """The context of the action that runs here."""
+
+unfit_answers: ContextVar[Callable[[str, dict[str, Any], InvalidAnswer], None] | None] = ContextVar(
+    "tesseron_py_unfit_answers", default=None
+)
+"""Hears of every accepted answer that does not fit: the question as it was put, the content, and why.
+
+It is for a test kit: who scripted the answer may know what no agent may.
+"""
 
 
 def current_context() -> Context:

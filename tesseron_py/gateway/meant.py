@@ -1,7 +1,7 @@
 """What the author of a wrong name may have meant.
 
-Names are compared, and not what stands before them: an app's id, or a scheme, is the same in many, and would make any two
-of them look alike.
+Names are compared, and not what stands before them: an app's id, or a scheme, is the same in many, and would make any
+two of them look alike.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from urllib.parse import unquote
 
 import anyio
 
+from ..context import unfit_answers
 from ..direct import memory_endpoint
-from ..errors import ErrorCode
+from ..errors import ErrorCode, InvalidAnswer
 from ..gateway.provider import resource_uri
 from ..invocation import Accept, Cancel, Decline, Log, Progress
 from ..mcp import client as mcp
@@ -87,9 +88,9 @@ class Agent:
     ) -> None:
         if era not in CHOICES:
             raise ValueError(f"era is one of {', '.join(CHOICES)}, not {era!r}")
-        self._transport, self._app_id = _way_to(app, dispatch)
+        self._transport, self._app_id = _way_to(app, dispatch, self._did_not_fit)
         self._era: EraChoice = era
-        self._script = Script(answers)
+        self._script = Script(answers, hears=self._app_id is not None)
         self._elicitation = elicitation
         self._sampling = sampling
         self._name = name
@@ -114,7 +115,8 @@ class Agent:
     def notes(self) -> list[str]:
         """Where the script and the questions did not go together: an answer that did not fit, or none was left.
 
-        The log has them, too, and an `ActionFailed` those of its call.
+        The log has them, too, and an `ActionFailed` those of its call, as its `__notes__`. Of a server outside, only
+        what it tells of an answer is known.
         """
         return self._script.notes
 
@@ -167,10 +169,12 @@ class Agent:
             Exception: A scripted answer could not be given; this is what came out of it.
         """
         __tracebackhide__ = True
-        before = len(self.notes)
+        before, asked = len(self.notes), len(self.questions)
         try:
             return await self._call(action, input, timeout)
         except ActionFailed as failed:
+            if self._app_id is None and failed.code == ErrorCode.HANDLER_ERROR:
+                self._script.refused(action, failed.message, failed.data, after=asked)
             for note in self.notes[before:]:
                 failed.add_note(note)
             raise
@@ -251,7 +255,7 @@ class Agent:
         return resource if self._app_id is None else resource_uri(self._app_id, resource)
 
     def _by_names(self, error: mcp.McpError | mcp.NoAnswer) -> str:
-        """What is wrong with a resource; of one that is not there, in terms of its name where the test goes by names."""
+        """What is wrong with a resource; of one that is not there, by its name where the test goes by names."""
         about = error.data if isinstance(error, mcp.McpError) else {"uri": None}
         if self._app_id is None or not isinstance(about, dict) or "uri" not in about:
             return str(error)
@@ -277,6 +281,9 @@ class Agent:
                 return Decline()
             case "cancel":
                 return Cancel("the script says cancel")
+
+    def _did_not_fit(self, question: str, content: Mapping[str, Any], error: InvalidAnswer) -> None:
+        self._script.did_not_fit(question, content, error)
 
     async def _sample(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._sampling is not None
@@ -311,14 +318,16 @@ def _own_code(error: mcp.MissingCapability) -> int:
 
 
 def _way_to(
-    target: object, dispatch: Callable[[Callable[[], None]], object] | None = None
+    target: object,
+    dispatch: Callable[[Callable[[], None]], object] | None = None,
+    on_unfit: Callable[[str, dict[str, Any], InvalidAnswer], None] | None = None,
 ) -> tuple[Callable[[], AbstractAsyncContextManager[Transport]], str | None]:
     """How to reach `target`, and the id of the app where it is one."""
     from ..app import Tesseron
 
     if isinstance(target, Tesseron):
         workers = Workers(target.threads, dispatch=dispatch) if dispatch is not None else None
-        return lambda: _served(target, workers), target.id
+        return lambda: _served(target, workers, on_unfit), target.id
     if dispatch is not None:
         raise TypeError("dispatch is for an app in this process; a server outside has its own")
     match target:
@@ -340,6 +349,14 @@ def _way_to(
 
 
 @asynccontextmanager
-async def _served(app: Tesseron, workers: Workers | None) -> AsyncIterator[Transport]:
-    async with memory_endpoint(app, workers=workers) as channel:
+async def _served(
+    app: Tesseron, workers: Workers | None, on_unfit: Callable[[str, dict[str, Any], InvalidAnswer], None] | None
+) -> AsyncIterator[Transport]:
+    async with AsyncExitStack() as stack:
+        # What the app runs has the context variables of this moment; the test itself keeps its own.
+        before = unfit_answers.set(on_unfit)
+        try:
+            channel = await stack.enter_async_context(memory_endpoint(app, workers=workers))
+        finally:
+            unfit_answers.reset(before)
         yield PipeTransport(channel)
