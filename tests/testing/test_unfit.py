@@ -163,11 +163,8 @@ async def test_an_author_may_say_why_in_words_alone() -> None:
 
 
 def test_one_that_the_script_did_not_give_is_told_without_it() -> None:
-    for issues, fault in (
-        ([{"message": "no", "path": ["a", 0]}], "a[0]: no"),
-        ([], "wrong"),
-        ([{"path": []}], "wrong"),
-    ):
+    no = {"message": "no", "path": ["a", 0]}
+    for issues, fault in (([no], "a[0]: no"), ([], "wrong"), ([no, {"path": []}], "wrong"), (no, "wrong")):
         script = Script()
         script.did_not_fit("Who?", {}, InvalidAnswer("wrong", issues))
         assert script.notes == [f"an answer did not fit:\n- {fault}"]
