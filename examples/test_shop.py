@@ -5,13 +5,14 @@ pytest examples/test_shop.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import shop_fastapi
 from shop_fastapi import app, cart, order
 
-from tesseron_py.testing import ActionFailed, Agent, SyncAgent, accept, context, decline
+from tesseron_py.testing import ActionFailed, Agent, AgentFactory, accept, context, decline
+from tesseron_py.testing.answers import Answer
 
 
 @pytest.fixture(autouse=True)
@@ -41,13 +42,13 @@ async def test_an_order_is_placed_when_the_person_says_where_to_and_yes() -> Non
 
 
 @pytest.mark.parametrize("answer", [decline(), accept({"approve": False})])
-def test_without_a_yes_the_cart_stays(tesseron_agent: Callable[..., SyncAgent], answer: object) -> None:
+def test_without_a_yes_the_cart_stays(tesseron_agent: AgentFactory, answer: Answer) -> None:
     agent = tesseron_agent(app, answers=[answer])
     assert agent.call("empty_cart") == {"cancelled": True}
     assert cart == {"tea": 2}
 
 
-def test_what_the_agent_reads_when_it_gets_something_wrong(tesseron_agent: Callable[..., SyncAgent]) -> None:
+def test_what_the_agent_reads_when_it_gets_something_wrong(tesseron_agent: AgentFactory) -> None:
     agent = tesseron_agent(app)
     with pytest.raises(ActionFailed, match="There is no 'rum' here; there are tea, mug, kettle"):
         agent.call("add_to_cart", {"name": "rum"})
@@ -55,7 +56,7 @@ def test_what_the_agent_reads_when_it_gets_something_wrong(tesseron_agent: Calla
         agent.call("add_to_cart", {"name": "tea", "amount": 99})
 
 
-def test_an_agent_that_cannot_ask_cannot_order(tesseron_agent: Callable[..., SyncAgent]) -> None:
+def test_an_agent_that_cannot_ask_cannot_order(tesseron_agent: AgentFactory) -> None:
     agent = tesseron_agent(app, elicitation=False)
     with pytest.raises(ActionFailed) as failed:
         agent.call("order")

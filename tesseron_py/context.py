@@ -291,6 +291,7 @@ class Context(_Facts):
         Raises:
             InvalidAnswer: The last attempt's answer does not fit, either.
             ValueError: `attempts` is below 1, or the question is blank.
+            TypeError: `attempts` is no whole number.
             TesseronError: As for `elicit`.
         """
         return Asking(self._ask(question, schema, json_schema, attempts, key), "ctx.ask(…)", self._unasked)
@@ -299,6 +300,8 @@ class Context(_Facts):
         self, question: str, schema: Any, json_schema: Mapping[str, Any] | None, attempts: int, key: str | None
     ) -> Accepted[Any] | Declined | Cancelled:
         _check_question(question)
+        if isinstance(attempts, bool) or not hasattr(attempts, "__index__"):
+            raise TypeError(f"attempts is a whole number, not {type(attempts).__name__}")
         if attempts < 1:
             raise ValueError(f"attempts is at least 1, not {attempts}")
         form = _form(schema, json_schema, lists=self._has_lists() is True)
@@ -319,9 +322,14 @@ class Context(_Facts):
             try:
                 return Accepted(form.parse(value))
             except InvalidAnswer as error:
+                self._did_not_fit(text, value, error)
                 if attempts <= 0:
                     raise
                 text, form = form.again(question, value, error, booleans_only=self._has_lists() is False)
+
+    def _did_not_fit(self, question: str, content: dict[str, Any], error: InvalidAnswer) -> None:
+        if (listener := unfit_answers.get()) is not None:
+            listener(question, content, error)
 
     def _has_lists(self) -> bool | None:
         """Whether this call's client can show, in a form, a list and the defaults of all fields; `None`: not known."""
@@ -410,9 +418,11 @@ class Context(_Facts):
             data: Anything JSON can hold, for clients that know it.
 
         Raises:
-            ValueError: `percent` is not a number, or `data` cannot be encoded.
-            TypeError: `message` is no string.
+            ValueError: `percent` is NaN, or `data` cannot be encoded.
+            TypeError: `percent` is no number, or `message` no string.
         """
+        if percent is not None and not hasattr(percent, "__float__"):
+            raise TypeError(_no_percent(percent))
         if message is not None and not isinstance(message, str):
             raise TypeError(_no_message(percent, message))
         params: dict[str, Any] = {"invocationId": self.invocation_id}
@@ -569,6 +579,17 @@ class SyncContext(_Facts):
         self._bridge.call(lambda: self._context.log(message, level=level, **meta))
 
 
+def _no_percent(percent: object) -> str:
+    said = f"percent is a number from 0 to 100, not {type(percent).__name__}"
+    if isinstance(percent, str):
+        try:
+            share = float(percent.strip().removesuffix("%"))
+        except ValueError:
+            share = -1.0
+        said += f"; write {share:g}" if 0 <= share <= 100 else "; what to tell the person goes in message"
+    return said
+
+
 def _no_message(percent: float | None, message: object) -> str:
     said = f"a progress message is a string, not {type(message).__name__}"
     if percent is not None and isinstance(message, (int, float)) and message > 0:
@@ -619,6 +640,14 @@ def _malformed(message: str, reply: object) -> MalformedAnswer:
 
 running: ContextVar[Context | SyncContext] = ContextVar("tesseron_py_context")
 """The context of the action that runs here."""
+
+unfit_answers: ContextVar[Callable[[str, dict[str, Any], InvalidAnswer], None] | None] = ContextVar(
+    "tesseron_py_unfit_answers", default=None
+)
+"""Hears of every accepted answer that does not fit: the question as it was put, the content, and why.
+
+It is for a test kit: who scripted the answer may know what no agent may.
+"""
 
 
 def current_context() -> Context:

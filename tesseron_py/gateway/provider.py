@@ -186,7 +186,23 @@ class AppProvider:
                         f"The action {action!r} needs to ask the person, and this agent's client cannot"
                     )
                 return app.invoke(action, arguments, caller)
-        raise UnknownTool(f"There is no tool {name!r}{_meant(name, [tool.name for tool in self.tools(caller.client)])}")
+        raise UnknownTool(f"There is no tool {name!r}{self._meant_tool(name, caller.client)}")
+
+    def _meant_tool(self, wrong: str, client: Client) -> str:
+        from .meant import meant  # only where something is wrong
+
+        known: dict[str, list[str]] = {}
+        for tool in self.tools(client):
+            id, name = self._parts(tool.name)
+            known.setdefault(id, []).append(name)
+        within, wanted = self._parts(wrong)
+        found = meant(wanted, known, within=within)
+        return "" if found is None else _did_you_mean("__".join(filter(None, found)))
+
+    def _parts(self, tool: str) -> tuple[str, str]:
+        """What stands before a tool's name, which is more or less its app's id, and the rest."""
+        id, _, name = ("", "", tool) if self._bare_names else tool.rpartition("__")
+        return id, name
 
     def resources(self, client: Client) -> Sequence[Resource]:
         return [
@@ -241,18 +257,21 @@ class AppProvider:
         # Names are compared decoded: a client may encode more or less than we do.
         name = unquote(quoted)
         if scheme != "tesseron" or not slash or app is None or name not in app.resources:
-            uris = [resource.uri for resource in self.resources(client)]
-            close = [known for known in uris if known.endswith(f"/{uri}")]
-            raise UnknownResource(f"There is no resource {uri!r}{_meant(uri, uris, close)}")
+            within, wanted = (id, name) if scheme == "tesseron" and slash else ("", uri)
+            raise UnknownResource(f"There is no resource {uri!r}{self._meant_resource(wanted, within, client)}")
         return app, name
 
+    def _meant_resource(self, wanted: str, within: str, client: Client) -> str:
+        from .meant import meant  # only where something is wrong
 
-def _meant(name: str, names: Sequence[str], close: Sequence[str] = ()) -> str:
-    """What the author of a wrong name may have meant, for an error message; empty when nothing is like it."""
-    from difflib import get_close_matches
+        known = {id: [*app.resources] for id, app in self.apps_of(client).items()}
+        own = f"tesseron://{within}/"  # the URI of a name, taken for a name
+        found = meant(unquote(wanted.removeprefix(own)), known, within=within)
+        return "" if found is None else _did_you_mean(resource_uri(*found))
 
-    likely = close or get_close_matches(name, names, n=1)
-    return f"; did you mean {likely[0]!r}?" if likely else ""
+
+def _did_you_mean(name: str) -> str:
+    return f"; did you mean {name!r}?"
 
 
 EVERYBODY = "*"

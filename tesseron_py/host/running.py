@@ -84,7 +84,7 @@ class RunningCall:
         self._capabilities = capabilities
         self.revision: str | None = revision
         """The revision of MCP that the caller's client speaks, where the gateway says it."""
-        self.invocation_id = invocation_id
+        self.invocation_id: str = invocation_id
         self.over: bool = False
         """The answer is on its way; nothing more is asked or reported."""
         self.task: Task | None = None

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from .answers import decline as decline
     from .contexts import context as context
     from .contexts import sync_context as sync_context
+    from .sync_agent import AgentFactory as AgentFactory
     from .sync_agent import SyncAgent as SyncAgent
 
 _HOMES = {
     "ActionFailed": "agent",
     "Agent": "agent",
+    "AgentFactory": "sync_agent",
     "Asked": "answers",
     "accept": "answers",
     "cancel": "answers",
@@ -36,7 +38,18 @@ _HOMES = {
     "SyncAgent": "sync_agent",
 }
 
-__all__ = ["ActionFailed", "Agent", "Asked", "SyncAgent", "accept", "cancel", "context", "decline", "sync_context"]
+__all__ = [
+    "ActionFailed",
+    "Agent",
+    "AgentFactory",
+    "Asked",
+    "SyncAgent",
+    "accept",
+    "cancel",
+    "context",
+    "decline",
+    "sync_context",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import unquote
 
 import anyio
 
+from ..context import unfit_answers
 from ..direct import memory_endpoint
-from ..errors import ErrorCode
+from ..errors import ErrorCode, InvalidAnswer
 from ..gateway.provider import resource_uri
 from ..invocation import Accept, Cancel, Decline, Log, Progress
 from ..mcp import client as mcp
@@ -85,9 +88,9 @@ class Agent:
     ) -> None:
         if era not in CHOICES:
             raise ValueError(f"era is one of {', '.join(CHOICES)}, not {era!r}")
-        self._transport, self._app_id = _way_to(app, dispatch)
+        self._transport, self._app_id = _way_to(app, dispatch, self._did_not_fit)
         self._era: EraChoice = era
-        self._script = Script(answers)
+        self._script = Script(answers, hears=self._app_id is not None)
         self._elicitation = elicitation
         self._sampling = sampling
         self._name = name
@@ -112,7 +115,8 @@ class Agent:
     def notes(self) -> list[str]:
         """Where the script and the questions did not go together: an answer that did not fit, or none was left.
 
-        The log has them, too, and an `ActionFailed` those of its call.
+        The log has them, too, and an `ActionFailed` those of its call, as its `__notes__`. Of a server outside, only
+        what it tells of an answer is known.
         """
         return self._script.notes
 
@@ -165,10 +169,12 @@ class Agent:
             Exception: A scripted answer could not be given; this is what came out of it.
         """
         __tracebackhide__ = True
-        before = len(self.notes)
+        before, asked = len(self.notes), len(self.questions)
         try:
             return await self._call(action, input, timeout)
         except ActionFailed as failed:
+            if self._app_id is None and failed.code == ErrorCode.HANDLER_ERROR:
+                self._script.refused(action, failed.message, failed.data, after=asked)
             for note in self.notes[before:]:
                 failed.add_note(note)
             raise
@@ -203,13 +209,23 @@ class Agent:
         try:
             return mcp.value_of(await self.client.read(self._uri(resource)))
         except mcp.McpError as error:
-            raise ActionFailed(error.code, error.message, error.data) from None
+            raise ActionFailed(error.code, self._by_names(error), error.data) from None
 
     async def subscribe(self, resource: str) -> None:
-        """Follow a resource; `updated` then waits for its updates, and `changes` tells of them."""
+        """Follow a resource; `updated` then waits for its updates, and `changes` tells of them.
+
+        Raises:
+            ActionFailed: It cannot be followed.
+        """
+        __tracebackhide__ = True
         uri = self._uri(resource)
         seen = len(self.changes)
-        await self.client.subscribe(uri)
+        try:
+            await self.client.subscribe(uri)
+        except mcp.McpError as error:
+            raise ActionFailed(error.code, self._by_names(error), error.data) from None
+        except mcp.NoAnswer as error:
+            raise ActionFailed(None, self._by_names(error)) from None
         self._followed.setdefault(uri, seen)
 
     async def updated(self, resource: str, *, timeout: float = 5.0) -> None:
@@ -238,6 +254,14 @@ class Agent:
     def _uri(self, resource: str) -> str:
         return resource if self._app_id is None else resource_uri(self._app_id, resource)
 
+    def _by_names(self, error: mcp.McpError | mcp.NoAnswer) -> str:
+        """What is wrong with a resource; of one that is not there, by its name where the test goes by names."""
+        about = error.data if isinstance(error, mcp.McpError) else {"uri": None}
+        if self._app_id is None or not isinstance(about, dict) or "uri" not in about:
+            return str(error)
+        uri = re.escape(resource_uri(self._app_id, "")) + r"([\w.~%-]*)"
+        return re.sub(uri, lambda found: unquote(found[1]), str(error))
+
     async def tools(self) -> list[dict[str, Any]]:
         """The tools, as an MCP client sees them."""
         return await self.client.tools()
@@ -257,6 +281,9 @@ class Agent:
                 return Decline()
             case "cancel":
                 return Cancel("the script says cancel")
+
+    def _did_not_fit(self, question: str, content: Mapping[str, Any], error: InvalidAnswer) -> None:
+        self._script.did_not_fit(question, content, error)
 
     async def _sample(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._sampling is not None
@@ -291,14 +318,16 @@ def _own_code(error: mcp.MissingCapability) -> int:
 
 
 def _way_to(
-    target: object, dispatch: Callable[[Callable[[], None]], object] | None = None
+    target: object,
+    dispatch: Callable[[Callable[[], None]], object] | None = None,
+    on_unfit: Callable[[str, dict[str, Any], InvalidAnswer], None] | None = None,
 ) -> tuple[Callable[[], AbstractAsyncContextManager[Transport]], str | None]:
     """How to reach `target`, and the id of the app where it is one."""
     from ..app import Tesseron
 
     if isinstance(target, Tesseron):
         workers = Workers(target.threads, dispatch=dispatch) if dispatch is not None else None
-        return lambda: _served(target, workers), target.id
+        return lambda: _served(target, workers, on_unfit), target.id
     if dispatch is not None:
         raise TypeError("dispatch is for an app in this process; a server outside has its own")
     match target:
@@ -320,6 +349,14 @@ def _way_to(
 
 
 @asynccontextmanager
-async def _served(app: Tesseron, workers: Workers | None) -> AsyncIterator[Transport]:
-    async with memory_endpoint(app, workers=workers) as channel:
+async def _served(
+    app: Tesseron, workers: Workers | None, on_unfit: Callable[[str, dict[str, Any], InvalidAnswer], None] | None
+) -> AsyncIterator[Transport]:
+    async with AsyncExitStack() as stack:
+        # What the app runs has the context variables of this moment; the test itself keeps its own.
+        before = unfit_answers.set(on_unfit)
+        try:
+            channel = await stack.enter_async_context(memory_endpoint(app, workers=workers))
+        finally:
+            unfit_answers.reset(before)
         yield PipeTransport(channel)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from ..context import Context, SyncContext
-from ..errors import SamplingNotAvailable
+from ..errors import InvalidAnswer, SamplingNotAvailable
 from ..gateway.answers import APPROVE, approval
 from ..invocation import Accept, Log, Progress
 from ..protocol.messages import ELICIT, LISTS_SINCE, LOG, PROGRESS, AgentInfo, Capabilities
@@ -91,6 +91,9 @@ class ScriptedContext(Context, _Noted):
     def __init__(self, line: ScriptedLine, script: Script, action: str, state: Any) -> None:
         super().__init__(line, action=action, invocation_id="test", state=state)
         self._script = script
+
+    def _did_not_fit(self, question: str, content: dict[str, Any], error: InvalidAnswer) -> None:
+        self._script.did_not_fit(question, content, error)
 
 
 class ScriptedSyncContext(SyncContext, _Noted):

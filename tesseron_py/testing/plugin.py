@@ -5,24 +5,26 @@ It imports nothing of the library until a test uses it, so that a test run which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from .sync_agent import SyncAgent
+    from .agent import Target
+    from .answers import Answers
+    from .sync_agent import AgentFactory, SyncAgent
 
 
 @pytest.fixture
-def tesseron_agent() -> Iterator[Callable[..., SyncAgent]]:
+def tesseron_agent() -> Iterator[AgentFactory]:
     """Connect agents to apps: `tesseron_agent(app, answers=[accept()])` is a `SyncAgent` that ends with the test."""
     from .sync_agent import SyncAgent
 
     with ExitStack() as stack:
 
-        def connect(app: Any, answers: Any = (), **options: Any) -> SyncAgent:
+        def connect(app: Target, answers: Answers = (), **options: Any) -> SyncAgent:
             return stack.enter_context(SyncAgent(app, answers, **options))
 
         yield connect

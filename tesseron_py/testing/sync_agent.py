@@ -1,18 +1,19 @@
-"""`SyncAgent`: an `Agent` for tests that are plain functions."""
+"""`SyncAgent`: an `Agent` for tests that are plain functions, and what a factory of them takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ..invocation import Log, Progress
+from ..mcp.client_era import EraChoice
 from ..mcp.provider import Change, Era
 from .agent import ActionFailed, Agent, Target
-from .answers import Asked
+from .answers import Answers, Asked
 
 
 class SyncAgent:
@@ -25,8 +26,20 @@ class SyncAgent:
         ```
     """
 
-    def __init__(self, app: Target, *args: Any, **kwargs: Any) -> None:
-        self._agent = Agent(app, *args, **kwargs)
+    def __init__(
+        self,
+        app: Target,
+        answers: Answers = (),
+        *,
+        elicitation: bool = True,
+        sampling: Callable[[str], str | Awaitable[str]] | None = None,
+        era: EraChoice = "auto",
+        name: str = "test-agent",
+        dispatch: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        self._agent = Agent(
+            app, answers, elicitation=elicitation, sampling=sampling, era=era, name=name, dispatch=dispatch
+        )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
 
@@ -112,3 +125,28 @@ class SyncAgent:
         """The tools, as an MCP client sees them."""
         tools: list[dict[str, Any]] = self._run(self._agent.tools)
         return tools
+
+
+class AgentFactory(Protocol):
+    """What the pytest fixture `tesseron_agent` gives: connects a `SyncAgent` that ends with the test.
+
+    Example:
+        ```python
+        def test_the_list_is_cleared(tesseron_agent: AgentFactory) -> None:
+            assert tesseron_agent(app, answers=[accept()]).call("clear_completed") == 5
+        ```
+    """
+
+    def __call__(
+        self,
+        app: Target,
+        answers: Answers = (),
+        *,
+        elicitation: bool = True,
+        sampling: Callable[[str], str | Awaitable[str]] | None = None,
+        era: EraChoice = "auto",
+        name: str = "test-agent",
+        dispatch: Callable[[Callable[[], None]], object] | None = None,
+    ) -> SyncAgent:
+        """Connect an agent; the parameters are `Agent`'s."""
+        ...

@@ -507,6 +507,11 @@ async def test_progress_never_falls_and_is_clamped() -> None:
         for message in (b"so far", 0):
             with pytest.raises(TypeError, match=r"^a progress message is a string, not \w+$"):
                 await ctx.progress(100, message)
+        for percent, mend in (("50%", "write 50"), (" 7.5 ", "write 7.5"), ("half", "what .* goes in message")):
+            with pytest.raises(TypeError, match=rf"^percent is a number from 0 to 100, not str; {mend}"):
+                await ctx.progress(percent)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^percent is a number from 0 to 100, not list$"):
+            await ctx.progress([50], 100)  # type: ignore[arg-type]
         return "done"
 
     async with serving(app) as gateway:

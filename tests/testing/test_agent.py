@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
 from typing import Any
 
 import anyio
@@ -12,7 +12,17 @@ import tesseron_py.testing as kit
 from tesseron_py import Tesseron
 from tesseron_py.invocation import Log, Progress
 from tesseron_py.mcp.provider import ResourceUpdated
-from tesseron_py.testing import ActionFailed, Agent, SyncAgent, accept, cancel, context, decline, sync_context
+from tesseron_py.testing import (
+    ActionFailed,
+    Agent,
+    AgentFactory,
+    SyncAgent,
+    accept,
+    cancel,
+    context,
+    decline,
+    sync_context,
+)
 from tesseron_py.testing.answers import Prompt
 
 from .shop import app, clear, clear_sync, count, pay, pick, say, stats
@@ -180,11 +190,22 @@ def test_plain_tests_have_an_agent_too() -> None:
         agent.close()
 
 
-def test_the_plugin_gives_a_factory(tesseron_agent: Callable[..., SyncAgent]) -> None:
+def test_the_plugin_gives_a_factory(tesseron_agent: AgentFactory) -> None:
     agent = tesseron_agent(app, answers=[accept()])
     other = tesseron_agent(app, elicitation=False)
     assert agent.call("clear") == 5
     assert other.call("clear") == 0
+
+
+def test_a_plain_agent_and_the_factory_take_what_an_agent_takes(tesseron_agent: AgentFactory) -> None:
+    taken = [*inspect.signature(Agent).parameters.values()]
+    assert [*inspect.signature(SyncAgent).parameters.values()] == taken
+    assert [*inspect.signature(AgentFactory.__call__).parameters.values()][1:] == taken
+    for connect in (SyncAgent, tesseron_agent):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'answer'"):
+            connect(app, answer=[])  # type: ignore[call-arg]
+    agent = tesseron_agent(app, [decline()], sampling=str.upper, era="legacy", name="tess")
+    assert (agent.era, agent.call("clear"), agent.call("say")) == ("legacy", 0, "SAY HELLO")
 
 
 async def test_a_handler_alone_with_a_scripted_context() -> None:

@@ -9,7 +9,8 @@ from queue import SimpleQueue
 import pytest
 
 from tesseron_py import Tesseron
-from tesseron_py.testing import Agent, SyncAgent
+from tesseron_py.mcp.client_transport import PipeTransport
+from tesseron_py.testing import ActionFailed, Agent, SyncAgent
 
 
 def board() -> Tesseron:
@@ -42,6 +43,50 @@ async def test_an_update_is_waited_for(era: str) -> None:
             assert await agent.read("count") == expected
         with pytest.raises(TimeoutError):
             await agent.updated("count", timeout=0.01)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_a_resource_that_is_not_there_is_spoken_of_by_its_name(era: str) -> None:
+    app = Tesseron("n")
+    app.resource("data://stats").read(lambda: {"open": 3})
+
+    @app.resource("boom")
+    def boom() -> str:
+        raise RuntimeError("no tesseron://n/boom here")
+
+    async with Agent(app, era=era) as agent:  # type: ignore[arg-type]
+        for wrong, mend in (
+            ("stat", "; did you mean 'data://stats'?"),
+            ("data://stat", "; did you mean 'data://stats'?"),
+            ("bom", "; did you mean 'boom'?"),
+            ("tesseron://n/boom", "; did you mean 'boom'?"),
+            ("tesseron://n/data%3A%2F%2Fstats", "; did you mean 'data://stats'?"),
+            ("carts", ""),
+        ):
+            with pytest.raises(ActionFailed) as failed:
+                await agent.read(wrong)
+            assert failed.value.message == f"There is no resource {wrong!r}{mend}"
+            with pytest.raises(ActionFailed) as failed:
+                await agent.subscribe(wrong)
+            assert failed.value.message in (
+                f"There is no resource {wrong!r}{mend}",
+                f"The server does not tell of changes of {wrong}",
+            )
+        with pytest.raises(ActionFailed, match="no tesseron://n/boom here"):
+            await agent.read("boom")
+        assert await agent.read("data://stats") == {"open": 3}
+
+
+async def test_a_server_outside_is_spoken_to_and_of_in_uris() -> None:
+    app = board()
+    async with app._memory_endpoint() as channel, Agent(PipeTransport(channel)) as agent:
+        with pytest.raises(ActionFailed) as failed:
+            await agent.read("tesseron://board/counts")
+        assert failed.value.message == (
+            "There is no resource 'tesseron://board/counts'; did you mean 'tesseron://board/count'?"
+        )
+        with pytest.raises(ActionFailed, match="changes of tesseron://board/counts"):
+            await agent.subscribe("tesseron://board/counts")
 
 
 def test_an_update_is_waited_for_in_a_plain_test() -> None:

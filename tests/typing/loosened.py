@@ -36,6 +36,19 @@ CONTEXT_FIRST = "    def handler(self, fn: Callable[[Context, T], R]) -> Action[
 ELICIT = "    def elicit(self, question: str, schema: type[T], *, key: str | None = None) -> "
 ELICIT_FORM = "    def elicit(self, question: str, schema: TypeForm[T], *, key: str | None = None) -> "
 
+PLAIN_AGENT = """    def __init__(
+        self,
+        app: Target,
+        answers: Answers = (),
+        *,
+        elicitation: bool = True,
+        sampling: Callable[[str], str | Awaitable[str]] | None = None,
+        era: EraChoice = "auto",
+        name: str = "test-agent",
+        dispatch: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:"""
+FACTORY = PLAIN_AGENT.replace("__init__", "__call__").replace("-> None:", "-> SyncAgent:")
+
 LOOSENED = {
     # Actions
     "a call takes anything": Loosened(
@@ -274,5 +287,27 @@ LOOSENED = {
         "        dispatch: Callable[[Callable[[], None]], object] | None = None,",
         "        dispatch: Any = None,",
         "app.start(dispatch=7)",
+    ),
+    # Tests
+    "an agent of a plain test takes anything": Loosened(
+        1,
+        "testing/sync_agent.py",
+        PLAIN_AGENT,
+        "    def __init__(self, app: Target, answers: Answers = (), **options: Any) -> None:",
+        "    SyncAgent(app, answer=[])",
+    ),
+    "a factory of agents takes anything": Loosened(
+        2,
+        "testing/sync_agent.py",
+        FACTORY,
+        "    def __call__(self, app: Target, *args: Any, **options: Any) -> SyncAgent:",
+        "    tesseron_agent(app, answer=[])",
+    ),
+    "a factory of agents gives anything": Loosened(
+        3,
+        "testing/sync_agent.py",
+        FACTORY,
+        FACTORY.replace("-> SyncAgent:", "-> Any:"),
+        "    assert_type(tesseron_agent(app, answers=[accept({",
     ),
 }

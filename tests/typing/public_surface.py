@@ -28,7 +28,7 @@ from tesseron_py import (
     elicit,
     sync,
 )
-from tesseron_py.testing import Agent, accept, context, sync_context
+from tesseron_py.testing import Agent, AgentFactory, SyncAgent, accept, context, sync_context
 
 
 class Warehouse(BaseModel):
@@ -307,6 +307,14 @@ async def kit() -> None:
         assert_type(await agent.call("bare", {"text": "x"}), Any)
     await questions(context(answers=[accept()]))
     sync_questions(sync_context())
+
+
+def plain_kit(tesseron_agent: AgentFactory) -> None:
+    with SyncAgent(app, lambda prompt: accept(), sampling=str.upper, era="modern", name="x", dispatch=print) as agent:
+        assert_type(agent.call("bare", {"text": "x"}), Any)
+    assert_type(tesseron_agent(app, answers=[accept({"id": "x"}), accept()], elicitation=False), SyncAgent)
+    connects: AgentFactory = SyncAgent
+    connects("http://127.0.0.1:7475/mcp", era="legacy")
 
 
 async def running() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, assert_never
 from pydantic import BaseModel
 
 from tesseron_py import Accepted, Action, Cancelled, Context, Declined, SyncContext, Tesseron, action, sync
+from tesseron_py.testing import AgentFactory, SyncAgent, accept
 
 app = Tesseron("shop")
 
@@ -149,6 +150,19 @@ async def mixed_up(ctx: Context, sync_ctx: SyncContext) -> None:
     yes: bool = ctx.confirm("?")  # E: mypy=assignment pyright=reportAssignmentType
     take("x", ctx)  # E: mypy=arg-type pyright=reportArgumentType
     print(yes)
+
+
+# Tests
+
+
+def plain_tests(tesseron_agent: AgentFactory) -> None:
+    SyncAgent(app, answer=[])  # E: mypy=call-arg pyright=reportCallIssue
+    SyncAgent(app, [True])  # E: mypy=list-item pyright=reportArgumentType
+    SyncAgent(app, sampling="yes")  # E: mypy=arg-type pyright=reportArgumentType
+    tesseron_agent(app, answer=[])  # E: mypy=call-arg pyright=reportCallIssue
+    tesseron_agent(app, answers=accept())  # E: mypy=arg-type pyright=reportArgumentType
+    tesseron_agent(app, era="future")  # E: mypy=arg-type pyright=reportArgumentType
+    tesseron_agent(app).ask("?")  # E: mypy=attr-defined pyright=reportAttributeAccessIssue
 
 
 # A case that is missing
