@@ -72,8 +72,8 @@ def test_the_ways_to_run_take_what_is_told() -> None:
             assert listen["binding"].annotation == f"Literal[{', '.join(codes(cell))}]".replace('"', "'")
         else:
             assert (name in listen, name in connect, name in start) == {
-                "all": (True, True, False),  # `start` hands its options on to `listen`
-                "all but `connect`": (True, False, False),
+                "all": (True, True, True),
+                "all but `connect`": (True, False, True),
                 "`connect`": (False, True, False),
                 "`start`": (False, False, True),
             }[of], name
