@@ -119,6 +119,8 @@ class Definition:
             parameter.annotation = _list_of(parameter.annotation)
         elif (options := re.fullmatch(r"(?:\w+\.)?Unpack\[(.+)\]", parameter.annotation)) is not None:
             parameter.annotation = options[1]
+        elif parameter.annotation.startswith("*"):  # what `Unpack[…]` is where there is no source
+            parameter.annotation = parameter.annotation[1:]
         else:
             parameter.annotation = f"dict[str, {parameter.annotation}]"
         was_stars = parameter.kind is _STARS
@@ -131,7 +133,7 @@ class Definition:
     def _may_be_plain(self) -> bool:
         had_default = False
         for each in self.parameters:
-            if each.kind is _PLAIN or each.kind is _KEYWORD_ONLY:
+            if each.kind in (_POSITIONAL_ONLY, _PLAIN, _KEYWORD_ONLY):
                 if had_default and each.default is None:
                     return False
                 had_default = had_default or each.default is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 from typing import Any, Generic, Literal, TypeVar
@@ -73,6 +74,29 @@ def test_an_edit_of_what_is_gone_does_nothing() -> None:
     definition.unpack("b")
     definition.drop("b")
     assert str(definition) == "def fn(a: int)"
+
+
+@pytest.mark.parametrize(
+    ("source", "mended"),
+    [
+        ("def fn(a: int = 1, /, *rest: int): ...", "def fn(a: int = 1, *, rest: list[int])"),
+        ("def fn(a: int, /, *rest: int): ...", "def fn(a: int, rest: list[int])"),
+        ("def fn(a: int, *rest: int, b: int = 1): ...", "def fn(a: int, rest: list[int], b: int = 1)"),
+    ],
+)
+def test_what_takes_the_place_of_stars_can_be_written(source: str, mended: str) -> None:
+    definition = definition_of(made(source), made(source), is_async=False)
+    assert definition is not None
+    definition.unpack("rest")
+    definition.give_names()
+    assert str(definition) == mended
+    ast.parse(f"{mended}: ...")
+
+
+def test_keywords_of_a_typed_dict_are_one_value_without_their_source_too() -> None:
+    definition = Definition("fn", False, [Written("rest", inspect.Parameter.VAR_KEYWORD, "*Options")])
+    definition.unpack("rest")
+    assert str(definition) == "def fn(*, rest: Options)"
 
 
 def test_values_without_a_spelling_are_left_out() -> None:
