@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from pydantic_core import SchemaError
 
+from .nodes import children
+
 __all__ = ["UnusableConstraint", "check_constraints", "unusable_pattern"]
 
 
@@ -61,7 +63,6 @@ _SAMPLES: Final[Mapping[str, tuple[Any, str]]] = {
 _ITS_OWN: Final = "pydantic._internal._validators"
 _INCOMPATIBLE: Final = "_apply_constraint_with_incompatibility_info"
 _OF_STRINGS: Final = ("pattern", "strip_whitespace", "to_lower", "to_upper")
-_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "serialization", "members"})
 _FITTING: Final = {"min_length": "texts and lists", "max_length": "texts and lists", "pattern": "texts"}
 
 
@@ -71,11 +72,6 @@ class _Walk:
 
     def node(self, node: Any, field: str) -> None:
         """Look at a core schema; `field` is the innermost field with a name around it."""
-        if isinstance(node, (list, tuple)):
-            for each in node:
-                self.node(each, field)
-        if not isinstance(node, dict):
-            return
         match node:
             case {"type": "definitions", "definitions": [*definitions]}:
                 self._definitions.update({each["ref"]: each for each in definitions if "ref" in each})
@@ -88,12 +84,8 @@ class _Walk:
             }:
                 if getattr(function, "__name__", "") == _INCOMPATIBLE:
                     self._check_text(then["schema"], first, field)
-        for key, value in node.items():
-            if key == "fields" and isinstance(value, dict):
-                for name, each in value.items():
-                    self.node(each, str(name))
-            elif key not in _VALUES:
-                self.node(value, node["name"] if isinstance(node.get("name"), str) else field)
+        for name, each in children(node):
+            self.node(each, field if name is None else name)
 
     def _try(self, function: functools.partial[Any], schema: Any, field: str) -> None:
         for sample, kind in self._samples(schema, frozenset()):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ..errors import ActionError, RegistrationError
 from ..unset import UNSET
 from .defaults import fits
 from .handler import place_of
 from .issues import Issue, issues_of, summary
+from .nodes import children
 from .signature import output_schema
 
 logger = logging.getLogger("tesseron_py.schema")
@@ -62,17 +63,12 @@ def _misfit(issues: list[Issue]) -> ActionError:
     )
 
 
-def _holds_functions(schema: Any) -> bool:
+def _holds_functions(node: Mapping[str, Any]) -> bool:
     """Whether a core schema has computed fields or serializers of the author's."""
-    if isinstance(schema, dict):
-        writer = schema.get("serialization")
-        if schema.get("computed_fields") or (isinstance(writer, dict) and "function" in writer):
-            return True
-        return any(_holds_functions(value) for key, value in schema.items() if key not in _VALUES)
-    return isinstance(schema, (list, tuple)) and any(map(_holds_functions, schema))
-
-
-_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "members"})
+    writer = node.get("serialization")
+    if node.get("computed_fields") or (isinstance(writer, dict) and "function" in writer):
+        return True
+    return any(_holds_functions(each) for _, each in children(node))
 
 
 def _not_finite(value: Any) -> list[Any] | None:
