@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -22,7 +22,6 @@ class Named:
         cls: The class whose attribute it is; `None` for a key.
         kept: Whether a validated value has it. A dataclass gives an `InitVar` to its `__post_init__`, and what may
             stand under its name afterwards is something else.
-        is_secret: Its value is never shown.
     """
 
     name: str
@@ -30,7 +29,6 @@ class Named:
     aliases: tuple[str, ...]
     cls: type | None = None
     kept: bool = True
-    is_secret: bool = False
 
     def read(self, value: Any, raw: Mapping[str, Any]) -> Any:
         """What a call gives for it: what the handler gets, or else what the agent gave; `UNSET` where it is absent."""
@@ -41,18 +39,18 @@ class Named:
             found = value.get(self.name, UNSET) if isinstance(value, Mapping) else UNSET
         elif isinstance(value, self.cls):
             found = getattr(value, self.name, UNSET)
-        if found is UNSET:
-            found = next((raw[alias] for alias in self.aliases if alias in raw), UNSET)
-            if self.is_secret and found is not UNSET:
-                return _HIDDEN
-        return found
+        return self.given(raw) if found is UNSET else found
+
+    def given(self, raw: Mapping[str, Any]) -> Any:
+        """What the agent gave for it, or `UNSET`."""
+        return next((raw[alias] for alias in self.aliases if alias in raw), UNSET)
 
 
 class _Inside:
     """In place of the class of what a root model holds: a value is the root model, which has no such attributes."""
 
 
-_HIDDEN = "**********"  # as pydantic's secrets write themselves
+_ANYTHING: Final[Mapping[str, Any]] = {}
 
 
 class Names:
@@ -64,10 +62,11 @@ class Names:
         ambiguous: Those that stand for two: an alias that is another field's name.
     """
 
-    __slots__ = ("_fields", "ambiguous", "known", "wire")
+    __slots__ = ("_document", "_fields", "ambiguous", "known", "wire")
 
-    def __init__(self, fields: Iterable[Named]) -> None:
+    def __init__(self, fields: Iterable[Named], document: Mapping[str, Any] = _ANYTHING) -> None:
         self._fields = list(fields)
+        self._document = document
         self.wire: dict[str, str] = {each.name: each.wire for each in self._fields}
         self.ambiguous: frozenset[str] = frozenset(
             wire for name, wire in self.wire.items() if wire != name and wire in self.wire
@@ -81,47 +80,56 @@ class Names:
             value: The validated value.
             raw: What the agent gave.
         """
-        found: dict[str, Any] = {}
-        for each in self._fields:
-            if (given := each.read(value, raw)) is not UNSET:
-                found[each.name] = found[each.wire] = given
-        return {name: given for name, given in found.items() if name not in self.ambiguous}
+        return self._by_names((each, each.read(value, raw)) for each in self._fields)
+
+    def shown(self, value: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The same as a person may see it: as JSON, secrets hidden; what cannot be read as the agent gave it."""
+        from .disclosure import CannotBeShown, Disclosure  # only for a question
+
+        disclosure = Disclosure(self._document)
+
+        def seen(each: Named) -> Any:
+            found = each.read(value, raw)
+            if found is UNSET:
+                return UNSET
+            try:
+                return disclosure.of(each.wire, found)
+            except CannotBeShown:
+                given = each.given(raw)
+                return "(it cannot be shown)" if given is UNSET else disclosure.of(each.wire, given)
+
+        return self._by_names((each, seen(each)) for each in self._fields)
+
+    def _by_names(self, found: Iterable[tuple[Named, Any]]) -> dict[str, Any]:
+        given = {name: value for each, value in found if value is not UNSET for name in (each.name, each.wire)}
+        return {name: value for name, value in given.items() if name not in self.ambiguous}
 
 
-def names_of(adapter: TypeAdapter[Any], published: Mapping[str, Any]) -> Names:
+def names_of(adapter: TypeAdapter[Any], document: Mapping[str, Any]) -> Names:
     """The fields of a type; none for a type without named fields.
 
     Args:
         adapter: The type.
-        published: Its schema, which says what is secret.
+        document: Its schema with references, which says what is secret.
     """
-    properties = published.get("properties", {})
     found = list(_fields(adapter.core_schema, {}, None))
     aliases = {alias for _, each, _ in found for alias in _aliases(each)}
-    return Names(_named(name, each, cls, aliases, properties) for name, each, cls in found)
+    return Names((_named(name, each, cls, aliases) for name, each, cls in found), document)
 
 
 def names_in(schema: Mapping[str, Any]) -> Names:
     """The fields of an author's JSON Schema. What is made of them may be anything; a mapping has them as keys."""
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return Names([])
-    return Names(Named(name, name, (name,), is_secret=_is_secret(each)) for name, each in properties.items())
+    names = properties if isinstance(properties, Mapping) else ()
+    return Names((Named(name, name, (name,)) for name in names), schema)
 
 
-def _named(
-    name: str, field: Mapping[str, Any], cls: type | None, taken: Collection[str], properties: Mapping[str, Any]
-) -> Named:
+def _named(name: str, field: Mapping[str, Any], cls: type | None, taken: Collection[str]) -> Named:
     aliases = list(_aliases(field))
     if name not in taken:
         aliases.append(name)  # a model may take both
     wire = aliases[0] if aliases else name
-    kept = not field.get("init_only", False)
-    return Named(name, wire, tuple(aliases), cls, kept, _is_secret(properties.get(wire)))
-
-
-def _is_secret(schema: object) -> bool:
-    return isinstance(schema, Mapping) and schema.get("writeOnly") is True
+    return Named(name, wire, tuple(aliases), cls, not field.get("init_only", False))
 
 
 def _fields(

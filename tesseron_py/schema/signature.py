@@ -56,6 +56,11 @@ class Bound:
         """
         return self._names.values(self._value, self._raw)
 
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """The same for a person to see: all that the handler gets, as JSON, and what is `writeOnly` hidden."""
+        return self._names.shown(self._value, self._raw)
+
     def call(self, fn: Callable[..., Any], context: Any) -> Any:
         """`fn` with these arguments, and `context` where its parameter is."""
         if self._context is None:
@@ -168,7 +173,7 @@ def _by_parameters(handler: Handler, documentation: Documentation, name: str) ->
         arguments = _make_typed_dict(name, annotations)
         arguments.__pydantic_config__ = ConfigDict(extra="forbid")
         adapter = _adapter(arguments)
-        schema, validator = _prepared(adapter)
+        schema, document, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
         _check_types(handler, annotations)
@@ -176,7 +181,7 @@ def _by_parameters(handler: Handler, documentation: Documentation, name: str) ->
             faults.add(f"its parameters have no JSON Schema ({_why(error)})")
         faults.refuse(error)
     schema.pop("title", None)
-    names = names_of(adapter, schema)
+    names = names_of(adapter, document)
     _check_wire_names(handler, names.wire)
     warn_of_defaults(handler, annotations, schema, names.wire)
     return _signature(handler, documentation, schema, names, validate=validator, spread=True)
@@ -186,12 +191,13 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
     faults = handler.faults
     parameter = _value_parameter(handler, f"query: {named(declared)}")
     schema: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if is_function(declared):
         faults.add(f"the input type {named(declared)} is a function; give .input(…) a type")
         faults.refuse()
     try:
         adapter = _adapter(declared)
-        schema, validator = _prepared(adapter)
+        schema, document, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
         if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
@@ -213,7 +219,7 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
         faults.refuse()
     if parameter in documentation.parameters:
         schema.setdefault("description", documentation.parameters[parameter])
-    names = names_of(adapter, schema)
+    names = names_of(adapter, document)
     return _signature(handler, documentation, schema, names, validate=validator, parameter=parameter)
 
 
@@ -283,11 +289,12 @@ def _adapter(declared: Any) -> TypeAdapter[Any]:
         return TypeAdapter(declared)
 
 
-def _prepared(adapter: TypeAdapter[Any]) -> tuple[dict[str, Any], JsonValidator]:
+def _prepared(adapter: TypeAdapter[Any]) -> tuple[dict[str, Any], dict[str, Any], JsonValidator]:
+    """What is published, the document that it is made of, and the validator."""
     schemas = schemas_of(adapter, "input")
     published = decode(encode(schemas.published))
     validator = JsonValidator(adapter, schemas.document, published, refuse_unknown=True, noun="argument", show=True)
-    return published, validator
+    return published, schemas.document, validator
 
 
 def _why(error: Exception) -> str:
