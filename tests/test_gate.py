@@ -333,3 +333,11 @@ def test_nor_is_it_of_a_json_schema() -> None:
     declared = action("do").confirm("{card} {pin}").input(json_schema=schema).handler(do)
     given = {"card": {"pin": "hush", "n": 1}, "pin": "hush"}
     assert question_of(declared, given) == '{"pin":"**********","n":1} **********'
+
+
+def test_to_show_a_deprecated_field_is_not_to_use_it() -> None:
+    class Old(BaseModel):
+        amount: Annotated[int, Field(deprecated=True)] = 3
+
+    assert question_of(gate("Pay {amount}?", Old), {}) == "Pay 3?"
+    assert of_value(Old, {"amount": 4}) == '{"amount":4}'

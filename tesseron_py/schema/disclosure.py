@@ -18,6 +18,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
 
 from ..jsontext import MAX_NESTING, decode, encode
 from ..unset import UNSET
+from .names import attribute
 from .references import References
 
 __all__ = ["HIDDEN", "CannotBeShown", "Disclosure"]
@@ -150,7 +151,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
             raise CannotBeShown  # what its constructor alone got
         names = [each.name for each in dataclasses.fields(value)]
     for name in names:
-        if (item := getattr(value, name, UNSET)) is UNSET:
+        if (item := attribute(value, name)) is UNSET:
             raise CannotBeShown
         yield _wire(name, known[name].validation_alias if name in known else None), item
 

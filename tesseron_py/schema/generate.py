@@ -16,12 +16,15 @@ from pydantic import PydanticInvalidForJsonSchema, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import core_schema, to_jsonable_python
 
+from .aliases import check_aliases
 from .binary import MARK, document_schema, write_base64
-from .constraints import check_constraints, unusable_pattern
+from .constraints import check_constraints
 from .docstring import documented
 from .inline import inline_schema
 from .members import json_value, unreadable
 from .references import BITS
+from .undefined import check_defined
+from .unusable import unusable
 
 __all__ = ["Purpose", "Schemas", "named", "output_schema", "reason", "schemas_of"]
 
@@ -54,7 +57,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         purpose: What the schemas are for. An input's objects are closed (`additionalProperties: false`).
 
     Raises:
-        UnusableConstraint: A constraint in it can never hold.
+        UnusableType: A constraint in it can never hold, a field never be given, or a name is not defined.
         PydanticUserError, PydanticInvalidForJsonSchema: There is no such schema. Hooks of the author's types are run,
             so anything else may be raised as well.
 
@@ -64,7 +67,10 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         # {"type": "array", "items": {"type": "integer"}}
         ```
     """
+    check_defined(adapter)
     check_constraints(adapter.core_schema)
+    if purpose != "output":
+        check_aliases(adapter.core_schema)
     document = documented(_document(adapter, purpose))
     published = inline_schema(
         document, keep_null=purpose == "output", closed=purpose == "input", mended=purpose != "form"
@@ -383,5 +389,5 @@ def named(declared: Any) -> str:
 
 def reason(error: Exception) -> str:
     """Why a type has no schema, in one line."""
-    error = unusable_pattern(error) or error
+    error = unusable(error) or error
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from ..unset import UNSET
+from .aliases import single_aliases
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,12 +39,18 @@ class Named:
         elif self.cls is None:
             found = value.get(self.name, UNSET) if isinstance(value, Mapping) else UNSET
         elif isinstance(value, self.cls):
-            found = getattr(value, self.name, UNSET)
+            found = attribute(value, self.name)
         return self.given(raw) if found is UNSET else found
 
     def given(self, raw: Mapping[str, Any]) -> Any:
         """What the agent gave for it, or `UNSET`."""
         return next((raw[alias] for alias in self.aliases if alias in raw), UNSET)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """A field of a model or dataclass, or `UNSET`; to look at one that is deprecated is not to use it."""
+    held = getattr(value, "__dict__", {})
+    return held[name] if name in held else getattr(value, name, UNSET)
 
 
 class _Inside:
@@ -113,7 +120,7 @@ def names_of(adapter: TypeAdapter[Any], document: Mapping[str, Any]) -> Names:
         document: Its schema with references, which says what is secret.
     """
     found = list(_fields(adapter.core_schema, {}, None))
-    aliases = {alias for _, each, _ in found for alias in _aliases(each)}
+    aliases = {alias for _, each, _ in found for alias in single_aliases(each)}
     return Names((_named(name, each, cls, aliases) for name, each, cls in found), document)
 
 
@@ -125,7 +132,7 @@ def names_in(schema: Mapping[str, Any]) -> Names:
 
 
 def _named(name: str, field: Mapping[str, Any], cls: type | None, taken: Collection[str]) -> Named:
-    aliases = list(_aliases(field))
+    aliases = list(single_aliases(field))
     if name not in taken:
         aliases.append(name)  # a model may take both
     wire = aliases[0] if aliases else name
@@ -158,13 +165,3 @@ def _fields(
                 schema = schema["schema"]
             case _:  # a default, a nullable, a validator around one
                 schema = schema.get("schema")
-
-
-def _aliases(found: Mapping[str, Any]) -> Iterator[str]:
-    alias = found.get("validation_alias")
-    if isinstance(alias, str):
-        yield alias
-    elif isinstance(alias, list):  # a path, or several: a path of one step is a name
-        for path in alias if alias and isinstance(alias[0], list) else [alias]:
-            if len(path) == 1 and isinstance(path[0], str):
-                yield path[0]

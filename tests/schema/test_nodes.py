@@ -15,10 +15,11 @@ from pydantic_core import core_schema
 from typing_extensions import TypedDict, is_typeddict
 
 from tesseron_py.errors import InvalidInput, RegistrationError
-from tesseron_py.schema.constraints import UnusableConstraint, check_constraints
+from tesseron_py.schema.constraints import check_constraints
 from tesseron_py.schema.nodes import LEADING, children, with_children
 from tesseron_py.schema.output import output_for
 from tesseron_py.schema.signature import HandlerSignature, read_handler
+from tesseron_py.schema.unusable import UnusableType
 from tesseron_py.unset import UNSET
 
 from .golden.types import INPUTS, OUTPUTS, PARAMETERS, Given, Taken
@@ -191,5 +192,5 @@ def test_a_tag_may_be_any_word(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_constraint_that_cannot_hold_is_found_below_any_name(name: str) -> None:
     bad = typed_dict("Bad", {name: Annotated[str, Field(ge=3)]})
-    with pytest.raises(UnusableConstraint, match=f"^{name}: the constraint ge=3"):
+    with pytest.raises(UnusableType, match=f"^{name}: the constraint ge=3"):
         check_constraints(TypeAdapter(bad).core_schema)
