@@ -14,6 +14,7 @@ import pytest
 from pydantic import (
     AfterValidator,
     AliasChoices,
+    AliasPath,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -188,6 +189,10 @@ class ByAlias(BaseModel):
     amount: int = Field(alias="sum", serialization_alias="hidden")
 
 
+class Stepped(BaseModel):
+    amount: int = Field(validation_alias=AliasChoices(AliasPath("sum"), "other"))
+
+
 class Place(NamedTuple):
     x: int
     y: int = 2
@@ -220,6 +225,9 @@ class Checked:
         (Decimal, "1.50", "1.50"),
         (Fraction, "1/3", "1/3"),
         (SecretStr, "hush", "**********"),
+        (Annotated[str, AfterValidator(SecretStr)], "hush", "**********"),
+        (Annotated[int, AfterValidator(lambda value: 10**310)], 1, f"1{'0' * 198}…"),
+        (Stepped, {"sum": 5}, '{"sum":5}'),
         (list[SecretStr | int], ["hush", 5], '["**********","**********"]'),
     ],
 )
@@ -260,6 +268,7 @@ def deep(value: Any) -> Any:
         (Annotated[int, AfterValidator(lambda value: Excluded.model_construct(to="a"))], 3, "3"),
         (Annotated[int, AfterValidator(deep)], 3, "3"),
         (Annotated[str, AfterValidator(lambda value: int)], "int", "int"),
+        (Annotated[str, AfterValidator(lambda value: object())], "x", "x"),
         (Annotated[float, AfterValidator(lambda value: float("inf"))], 1, "inf"),
     ],
 )

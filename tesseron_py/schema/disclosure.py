@@ -71,7 +71,7 @@ class Disclosure:
             return None
         if any(place.get("writeOnly") is True for place in places):
             return HIDDEN
-        if depth > MAX_NESTING:
+        if depth >= MAX_NESTING:
             raise CannotBeShown
         if type(value) in _PLAIN:
             return value
@@ -181,5 +181,5 @@ def _leaf(value: Any) -> Any:
         return str(value)
     try:
         return decode(encode(value))
-    except ValueError:  # one of pydantic's secrets, a fraction: what they say of themselves
-        return str(value)
+    except ValueError as error:
+        raise CannotBeShown from error

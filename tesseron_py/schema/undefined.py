@@ -54,7 +54,8 @@ def _classes(annotation: Any, seen: set[type]) -> Iterator[type]:
         for cls in annotation.__mro__:
             if fields := vars(cls).get("__annotations__"):
                 yield cls
-                around = vars(sys.modules.get(cls.__module__, inspect))
+                module = sys.modules.get(cls.__module__)
+                around = {} if module is None else vars(module)
                 for each in fields.values():
                     yield from _classes(each, seen)
                     for name in (name for text in _texts(each) for name in _names(text)):

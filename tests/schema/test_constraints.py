@@ -20,13 +20,17 @@ from pydantic import (
     Field,
     HttpUrl,
     SecretStr,
+    TypeAdapter,
     conint,
     constr,
 )
+from pydantic_core import core_schema
 from typing_extensions import TypeAliasType, TypedDict
 
 from tesseron_py.errors import RegistrationError
+from tesseron_py.schema.constraints import check_constraints
 from tesseron_py.schema.signature import read_handler
+from tesseron_py.schema.unusable import UnusableType
 
 
 class Named(BaseModel):
@@ -239,3 +243,15 @@ def test_a_type_that_some_value_fits_is_taken(type: Any, value: Any) -> None:
 
 def test_limits_that_cannot_be_compared_are_left_to_pydantic() -> None:
     assert declare(Annotated[datetime, Field(ge=AWARE, le=NAIVE)])
+
+
+def test_a_reference_is_followed_once() -> None:
+    def after(schema: core_schema.CoreSchema) -> core_schema.CoreSchema:
+        return TypeAdapter(Annotated[Any, Field(ge=3)]).core_schema | {"schema": schema}
+
+    loop = core_schema.union_schema([core_schema.definition_reference_schema("loop"), core_schema.str_schema()])
+    found = core_schema.definitions_schema(
+        after(core_schema.definition_reference_schema("loop")), [loop | {"ref": "loop"}]
+    )
+    with pytest.raises(UnusableType, match="the constraint ge=3 is for numbers, and cannot be applied to str"):
+        check_constraints(found)

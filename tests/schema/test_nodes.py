@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic_core import core_schema
 from typing_extensions import TypedDict, is_typeddict
 
-from tesseron_py.errors import InvalidInput, RegistrationError
+from tesseron_py.errors import InvalidInput, InvalidSchema, RegistrationError
 from tesseron_py.schema.constraints import check_constraints
+from tesseron_py.schema.elicitation import form_for
 from tesseron_py.schema.nodes import LEADING, children, with_children
 from tesseron_py.schema.output import output_for
 from tesseron_py.schema.signature import HandlerSignature, read_handler
@@ -146,6 +147,25 @@ def test_no_type_depends_on_the_name_of_its_field(case: Taken, data: st.DataObje
     if key not in EXPECTED:
         EXPECTED[key] = outcome(build, PLAIN, case)
     assert outcome(build, name, case) == EXPECTED[key]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(PARAMETERS), st.sampled_from(WORDS))
+def test_nor_does_a_form(case: Taken, name: str) -> None:
+    def answers(name: str) -> list[Any]:
+        try:
+            form = form_for(typed_dict("Typed", {name: case.declared}))
+        except InvalidSchema:
+            return [InvalidSchema]
+        found: list[Any] = []
+        for value in [*case.takes, *case.refuses, True, 1, "20260131"]:
+            try:
+                found.append(repr(form.parse({name: value})[name]))
+            except Exception as error:  # whatever it is, it is the same
+                found.append(type(error))
+        return found
+
+    assert answers(name) == answers(PLAIN)
 
 
 @settings(max_examples=150, deadline=None)

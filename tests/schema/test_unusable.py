@@ -6,10 +6,10 @@ import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Optional, Protocol, TypeVar
 
 import pytest
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, create_model
 from typing_extensions import TypedDict
 
 from tesseron_py.errors import InvalidSchema, RegistrationError
@@ -110,6 +110,12 @@ class Holding(BaseModel):
     inner: list[Unfinished] = []
 
 
+class Round(BaseModel):
+    same: list[Round] = []
+    noted: Annotated[int, "no Python ("]
+    inner: Unfinished
+
+
 class Mistyped(BaseModel):
     one: Givn  # noqa: F821  # likewise
 
@@ -132,8 +138,21 @@ class Hidden(BaseModel):
             Mistyped,
             "the annotation of Mistyped.one, 'Givn' cannot be resolved (name 'Givn' is not defined); did you mean",
         ),
+        (Round, "the annotation of Unfinished.other, 'Nowhere' cannot be resolved"),
+        (
+            create_model("Maybe", one=(Optional["Nowhere"], ...)),  # noqa: F821  # likewise
+            "the annotation of Maybe.one, \"typing.Optional[ForwardRef('Nowhere')]\" cannot be resolved",
+        ),
         (Mistyped, "; did you mean 'Given'?"),
         (Hidden, "the annotation of Hidden.one, 'OnlyForCheckers' cannot be resolved (name 'OnlyForCheckers' is not"),
+        (
+            create_model("Listed", inner=(list[Given | None], ...), other=("list['Nowhere']", ...)),
+            """the annotation of Listed.other, "list['Nowhere']" cannot be resolved (name 'Nowhere' is not defined)""",
+        ),
+        (
+            create_model("Held", one=(dict[str, "Nowhere"], ...)),  # noqa: F821  # likewise
+            "the annotation of Held.one, \"dict[str, 'Nowhere']\" ca",
+        ),
         (Hidden, "is under `if TYPE_CHECKING:`, so nothing runs it; move it out of there"),
     ],
 )
@@ -145,6 +164,11 @@ def test_a_name_that_a_model_does_not_find_is_told_with_its_field(declared: Any,
     with pytest.raises(RegistrationError) as put_out:
         output_for(taking(Any), name="act", declared=declared, returned=UNSET)
     assert message in str(put_out.value)
+
+
+def test_a_name_that_no_field_has_is_told_alone() -> None:
+    with pytest.raises(InvalidSchema, match="name 'Nowhere' is not defined; define or import it at module level"):
+        form_for(list["Nowhere"])  # noqa: F821  # likewise
 
 
 def test_what_is_defined_by_now_is_found() -> None:
