@@ -63,7 +63,11 @@ class Gate:
         return cls(tuple(parts), on_refusal)
 
     def question(self, values: Mapping[str, Any]) -> str:
-        """What the person reads."""
+        """What the person reads.
+
+        Args:
+            values: The fields as a person may see them, by name; see `Bound.shown`.
+        """
         return "".join(text + ("" if name is None else shown(values.get(name, UNSET))) for text, name in self.parts)
 
     async def refusal(self, call: Callable[[Callable[[], Any]], Awaitable[Any]], *, strict: bool, asked: bool) -> Any:
@@ -94,7 +98,7 @@ class Gate:
 
 
 def shown(value: Any) -> str:
-    """`value` as one piece of plain text: control characters escaped, at most `SHOWN` characters."""
+    """A JSON value as one piece of plain text: control characters escaped, at most `SHOWN` characters."""
     if value is UNSET:
         return "(not given)"
     if isinstance(value, str):
@@ -102,9 +106,7 @@ def shown(value: Any) -> str:
     else:
         try:
             text = encode(value)
-        except ValueError:
+        except ValueError:  # a number that is too large for JSON, which a validator may make
             text = str(value)
-        if text[:1] == '"' and text[-1:] == '"':  # a date, a UUID, an enum of strings: shown without its quotes
-            text = text[1:-1]
     safe = plain(text[:SHOWN])
     return safe if len(text) <= SHOWN and len(safe) <= SHOWN else safe[: SHOWN - 1] + "…"

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
-from typing import Annotated, Any
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple
 
 import pytest
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, RootModel, SecretStr
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    SecretStr,
+    field_serializer,
+    model_serializer,
+)
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from tesseron_py import RegistrationError, action
@@ -16,7 +33,7 @@ from tesseron_py.actions import AnyAction
 
 def question_of(declared: AnyAction, raw: dict[str, Any]) -> str:
     assert declared.gate is not None
-    return declared.gate.question(declared.signature.bind(raw).values)
+    return declared.gate.question(declared.signature.bind(raw).shown)
 
 
 def gate(question: str, declared: Any) -> AnyAction:
@@ -125,3 +142,211 @@ def test_two_names_that_are_each_others_leave_none() -> None:
 
     with pytest.raises(RegistrationError, match=r"name one that is clear \(none\), or rename the alias"):
         action("crossed").confirm("{a}?").handler(crossed)
+
+
+# All of it, whatever its class writes of itself ----------------------------------------------------------------------
+
+
+def of_value(declared: Any, given: Any) -> str:
+    """What a question shows of a parameter of that type."""
+
+    def pay(value: Any) -> None: ...
+
+    pay.__annotations__["value"] = declared
+    return question_of(action("pay").confirm("{value}").handler(pay), {"value": given})
+
+
+class Excluded(BaseModel):
+    to: str
+    amount: int = Field(exclude=True)
+
+
+class Rounded(BaseModel):
+    amount: float
+
+    @field_serializer("amount")
+    def short(self, value: float) -> str:
+        return f"{value:.0f}"
+
+
+class Silent(BaseModel):
+    amount: int
+
+    @model_serializer
+    def nothing(self) -> dict[str, Any]:
+        return {}
+
+
+class Extra(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})] = ""
+
+
+class ByAlias(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+
+    amount: int = Field(alias="sum", serialization_alias="hidden")
+
+
+class Stepped(BaseModel):
+    amount: int = Field(validation_alias=AliasChoices(AliasPath("sum"), "other"))
+
+
+class Place(NamedTuple):
+    x: int
+    y: int = 2
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@pydantic_dataclass
+class Checked:
+    amount: int = Field(alias="sum", default=3)
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "read"),
+    [
+        (Excluded, {"to": "bob", "amount": 9000}, '{"to":"bob","amount":9000}'),
+        (list[Excluded], [{"to": "a", "amount": 1}], '[{"to":"a","amount":1}]'),
+        (dict[date, Excluded], {"2026-01-31": {"to": "a", "amount": 1}}, '{"2026-01-31":{"to":"a","amount":1}}'),
+        (Rounded, {"amount": 0.4}, '{"amount":0.4}'),
+        (Silent, {"amount": 4}, '{"amount":4}'),
+        (RootModel[list[Rounded]], [{"amount": 0.4}], '[{"amount":0.4}]'),
+        (Extra, {"sum": 9000, "pin": "1234"}, '{"pin":"**********","sum":9000}'),
+        (ByAlias, {"amount": 5}, '{"sum":5}'),
+        (Checked, {"sum": 5}, '{"sum":5}'),
+        (Place, [1], "[1,2]"),
+        (set[Colour], ["red"], '["red"]'),
+        (date, "2026-01-31", "2026-01-31"),
+        (Decimal, "1.50", "1.50"),
+        (Fraction, "1/3", "1/3"),
+        (SecretStr, "hush", "**********"),
+        (Annotated[str, AfterValidator(SecretStr)], "hush", "**********"),
+        (Annotated[int, AfterValidator(lambda value: 10**310)], 1, f"1{'0' * 198}…"),
+        (Stepped, {"sum": 5}, '{"sum":5}'),
+        (list[SecretStr | int], ["hush", 5], '["**********","**********"]'),
+    ],
+)
+def test_a_question_shows_every_field_of_what_the_handler_gets(declared: Any, given: Any, read: str) -> None:
+    assert of_value(declared, given) == read
+
+
+class Opaque:
+    def __init__(self, amount: int) -> None:
+        self.amount = amount
+
+    def __str__(self) -> str:
+        return "nothing to see"
+
+
+@dataclass
+class Bill:
+    amount: InitVar[int]
+    to: str = "A"
+
+
+CENTS = Annotated[Any, BeforeValidator(lambda value: value), AfterValidator(Opaque)]
+
+
+def deep(value: Any) -> Any:
+    for _ in range(300):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "read"),
+    [
+        (CENTS, 9000, "9000"),
+        (list[CENTS], [9000, {"a": 1}], '[9000,{"a":1}]'),
+        (Bill, {"amount": 5}, '{"amount":5}'),
+        (dict[str, Bill], {"x": {"amount": 5, "to": "B"}}, '{"x":{"amount":5,"to":"B"}}'),
+        (Annotated[int, AfterValidator(lambda value: Excluded.model_construct(to="a"))], 3, "3"),
+        (Annotated[int, AfterValidator(deep)], 3, "3"),
+        (Annotated[str, AfterValidator(lambda value: int)], "int", "int"),
+        (Annotated[str, AfterValidator(lambda value: object())], "x", "x"),
+        (Annotated[float, AfterValidator(lambda value: float("inf"))], 1, "inf"),
+    ],
+)
+def test_what_cannot_be_read_off_it_is_shown_as_the_agent_gave_it(declared: Any, given: Any, read: str) -> None:
+    assert of_value(declared, given) == read
+
+
+def test_what_can_be_shown_in_neither_way_says_so() -> None:
+    def pay(value: Annotated[Any, Field(default_factory=lambda: Opaque(1))]) -> None: ...
+
+    assert question_of(action("pay").confirm("{value}?").handler(pay), {}) == "(it cannot be shown)?"
+
+
+Pin = Annotated[str, Field(json_schema_extra={"writeOnly": True})]
+
+
+class Card(BaseModel):
+    owner: str
+    pin: Pin = Field(alias="code", default="0000")
+    cards: list["Card"] = []  # noqa: UP037  # the class itself
+
+
+class Keys(TypedDict):
+    name: str
+    pin: Annotated[Pin, Field(alias="code")]
+
+
+@dataclass
+class Held:
+    pin: Annotated[Pin, Field(validation_alias=AliasChoices("code", "secret"))]
+    n: int = 1
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "read"),
+    [
+        (Pin, "hush", "**********"),
+        (Pin | None, "hush", "**********"),
+        (Pin | None, None, "null"),
+        (list[Pin], ["hush"], '["**********"]'),
+        (dict[str, Pin], {"a": "hush"}, '{"a":"**********"}'),
+        (tuple[int, Pin], [1, "hush"], '[1,"**********"]'),
+        (Card, {"owner": "a", "code": "1"}, '{"owner":"a","code":"**********","cards":[]}'),
+        (Card | int, {"owner": "a"}, '{"owner":"a","code":"**********","cards":[]}'),
+        (
+            Card,
+            {"owner": "a", "cards": [{"owner": "b", "cards": [{"owner": "c", "code": "hush"}]}]},
+            '{"owner":"a","code":"**********","cards":[{"owner":"b","code":"**********","cards":[{"owner":"c",'
+            '"code":"**********","cards":[]}]}]}',
+        ),
+        (Keys, {"name": "a", "code": "hush"}, '{"name":"a","pin":"**********"}'),
+        (Held, {"secret": "hush"}, '{"pin":"**********","n":1}'),
+        (Annotated[Held, AfterValidator(lambda value: Opaque(1))], {"secret": "hush"}, '{"secret":"**********"}'),
+    ],
+)
+def test_what_is_marked_write_only_is_shown_nowhere(declared: Any, given: Any, read: str) -> None:
+    assert of_value(declared, given) == read
+
+
+def test_nor_is_it_of_a_json_schema() -> None:
+    card = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}, "n": {"type": "integer"}}}
+    schema = {
+        "type": "object",
+        "properties": {"card": {"$ref": "#/$defs/Card"}, "pin": {"writeOnly": True}},
+        "patternProperties": {"^x": True},
+        "$defs": {"Card": card},
+    }
+
+    def do(value: Any) -> None: ...
+
+    declared = action("do").confirm("{card} {pin}").input(json_schema=schema).handler(do)
+    given = {"card": {"pin": "hush", "n": 1}, "pin": "hush"}
+    assert question_of(declared, given) == '{"pin":"**********","n":1} **********'
+
+
+def test_to_show_a_deprecated_field_is_not_to_use_it() -> None:
+    class Old(BaseModel):
+        amount: Annotated[int, Field(deprecated=True)] = 3
+
+    assert question_of(gate("Pay {amount}?", Old), {}) == "Pay 3?"
+    assert of_value(Old, {"amount": 4}) == '{"amount":4}'

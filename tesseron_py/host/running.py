@@ -248,7 +248,7 @@ class RunningCall:
                 f"The action {action.name!r} needs to ask the person, and this agent's client cannot"
             )
         asked = self.capabilities.elicitation  # the answer may come with another caller
-        if action.gate is not None and not await action.gate.opens(context, bound.values):
+        if action.gate is not None and not await action.gate.opens(context, bound.shown):
             call = self._session.run_author_function
             return self._result(await action.gate.refusal(call, strict=action.strict, asked=asked))
         self._check_wanted()

@@ -65,6 +65,8 @@ class Scope:
 
         self._fn = fn
         self._module: dict[str, Any] = getattr(fn, "__globals__", {})
+        code = getattr(fn, "__code__", None)
+        self._file: str | None = self._module.get("__file__") if code is None else code.co_filename
         self._class = _defining_class(fn, owner)
         self._bindings = _bindings(owner, self._class)
         # These are often imported for type checkers alone.
@@ -72,7 +74,7 @@ class Scope:
         self._local: dict[str, Any] = {name: value for name, value in ours.items() if name not in self._module}
         self._local |= _local_names(fn)
         self._local |= {parameter.__name__: parameter for parameter in getattr(fn, "__type_params__", ())}
-        names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
+        names = getattr(code, "co_freevars", ())
         for name, cell in zip(names, getattr(fn, "__closure__", None) or (), strict=False):
             try:
                 self._local[name] = cell.cell_contents
@@ -94,10 +96,15 @@ class Scope:
         except Exception as error:
             # An annotation is any expression, so evaluating it raises anything.
             qualified = self._qualified(annotation)
-            return self._unresolved(annotation, error) if qualified is None else qualified
+            return self.unresolved(annotation, error) if qualified is None else qualified
         if isinstance(found, (list, dict, set)):
             return _no_type(found)
         return bound(found, self._bindings)
+
+    @classmethod
+    def of_class(cls, owner: type) -> Scope:
+        """What the annotations in the body of a class may name."""
+        return cls(SimpleNamespace(__globals__=vars(sys.modules.get(owner.__module__, builtins))), owner)
 
     def _qualified(self, annotation: Any) -> Any:
         """`Final` and `ClassVar`, which are annotations, but not of parameters; `None` for all others."""
@@ -114,13 +121,14 @@ class Scope:
             return {}
         return {name: value for name, value in vars(self._class).items() if not hasattr(value, "__get__")}
 
-    def _unresolved(self, annotation: Any, error: Exception) -> Unresolved:
+    def unresolved(self, annotation: Any, error: Exception) -> Unresolved:
+        """Why an annotation is no type, and what it may have been meant for."""
         text = unquoted(annotation) if isinstance(annotation, str) else repr(annotation)
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         name = error.name if isinstance(error, NameError) else None
         if name is None:
             return Unresolved(text, reason)
-        if (hidden := _hidden(getattr(self._fn, "__code__", None), name)) is not None:
+        if (hidden := _hidden(self._file, name)) is not None:
             return Unresolved(text, reason, hidden=hidden)
         known = [each for each, value in self._module.items() if inspect.isclass(value)]
         known += [each for each, value in vars(builtins).items() if inspect.isclass(value)]
@@ -259,11 +267,11 @@ def _defines(outer: CodeType, inner: CodeType) -> bool:
     return inner in nested or any(_defines(each, inner) for each in nested)
 
 
-def _hidden(code: CodeType | None, name: str) -> str | None:
-    """The statement under `if TYPE_CHECKING:` that gives `name` to type checkers, in the module of `code`."""
-    if code is None:
+def _hidden(file: str | None, name: str) -> str | None:
+    """The statement under `if TYPE_CHECKING:` that gives `name` to type checkers, in the module of a file."""
+    if file is None:
         return None
-    for branch in _checkers_only("".join(linecache.getlines(code.co_filename))):
+    for branch in _checkers_only("".join(linecache.getlines(file))):
         for statement in ast.walk(branch):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 for alias in statement.names:

@@ -3,7 +3,7 @@
 Bytes are standard base64 (RFC 4648 §4) wherever they stand, and URL-safe base64 is read as well. Pydantic writes the
 bytes of models as UTF-8 text, which most bytes are not, and others as URL-safe base64, which most decoders misread.
 Where an author says how (a serializer, `Base64Bytes`, `ser_json_bytes`), that is kept. Three more when reading: an
-iterable is validated at once, the members of an enum in a `Literal` are read by their values, `true` is not the choice
+iterable is validated at once, the members of an enum are read by their values in JSON, `true` is not the choice
 `1` nor `1` the choice `true`, which Python holds equal, and digits are no date.
 """
 
@@ -22,6 +22,8 @@ from pydantic_core import PydanticKnownError, PydanticSerializationError, Schema
 from ..jsontext import MAX_NESTING, encode
 from .caching import cached_by_type
 from .closing import closed_schema
+from .members import json_value
+from .nodes import with_children
 
 __all__ = ["MARK", "document_schema", "read_base64", "serializer_for", "validator_for", "with_base64", "write_base64"]
 
@@ -33,10 +35,9 @@ _Purpose: TypeAlias = Literal["document", "validate", "validate text", "serializ
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _BYTES: Final = (bytes, bytearray, memoryview)
 _DATE: Final = re.compile("[0-9]{4}-")
+_MISSING: Final = Enum.__dict__["_missing_"].__func__
 _SEQUENCES: Final = (list, tuple, set, frozenset)
 
-# Entries of a core schema that hold an author's values and not schemas.
-_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "serialization", "members"})
 _CONFIGURED: Final[dict[Literal["validate", "serialize"], str]] = {
     "validate": "val_json_bytes",
     "serialize": "ser_json_bytes",
@@ -78,8 +79,8 @@ def with_base64(value: Any) -> Any:
 
 def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -> Any:
     """The core schema to make a JSON Schema of: which bytes are base64 is marked. `None`: as it is."""
-    found, changed = _Change("document", _CONFIGURED["validate" if mode == "validation" else "serialize"]).of(schema)
-    return found if changed else None
+    found = _Change("document", _CONFIGURED["validate" if mode == "validation" else "serialize"]).of(schema)
+    return None if found is schema else found
 
 
 def validator_for(schema: Any, *, base64: bool = True, closed: bool = False) -> Any:
@@ -90,16 +91,16 @@ def validator_for(schema: Any, *, base64: bool = True, closed: bool = False) -> 
         base64: Whether bytes are base64.
         closed: Whether each object refuses what it does not name, unless its author allows more.
     """
-    found, changed = _Change("validate" if base64 else "validate text", _CONFIGURED["validate"]).of(schema)
+    found = _Change("validate" if base64 else "validate text", _CONFIGURED["validate"]).of(schema)
     if closed:
         return _built(SchemaValidator, closed_schema(found))
-    return _built(SchemaValidator, found) if changed else None
+    return None if found is schema else _built(SchemaValidator, found)
 
 
 def serializer_for(schema: Any) -> Any:
     """A serializer of the core schema `schema` that writes base64; `None` where it has no bytes."""
-    found, changed = _Change("serialize", _CONFIGURED["serialize"]).of(schema)
-    return _built(SchemaSerializer, found) if changed else None
+    found = _Change("serialize", _CONFIGURED["serialize"]).of(schema)
+    return None if found is schema else _built(SchemaSerializer, found)
 
 
 def _built(kind: Any, schema: Any) -> Any:
@@ -117,34 +118,19 @@ class _Change:
         self._purpose = purpose
         self._configured = configured
 
-    def of(self, schema: Any) -> tuple[Any, bool]:
-        """The copy, and whether anything is different in it."""
-        return self._node(schema)
-
-    def _node(self, node: Any) -> tuple[Any, bool]:
-        if isinstance(node, (list, tuple)):
-            found = [self._node(each) for each in node]
-            return type(node)(each for each, _ in found), any(changed for _, changed in found)
-        if not isinstance(node, dict):
-            return node, False
-        if self._purpose in _READING and (read := _READ.get(str(node.get("type")))) is not None:
+    def of(self, node: Any) -> Any:
+        """The copy of a node; itself, where nothing is different in it."""
+        kind = node.get("type")  # a parameter has none
+        if self._purpose in _READING and (read := _READ.get(kind)) is not None:
             return read(self, node)
-        if node.get("type") == "bytes" and self._purpose != "validate text":
-            return (node, False) if "serialization" in node else (self._bytes(node), True)
-        if "serialization" in node and str(node.get("type")).startswith("function-"):
-            return node, False  # a type with a way of its own
+        if kind == "bytes" and self._purpose != "validate text":
+            return node if "serialization" in node else self._bytes(node)
+        if "serialization" in node and str(kind).startswith("function-"):
+            return node  # a type with a way of its own
         config = node.get("config")
         if isinstance(config, dict) and config.get(self._configured, "utf8") != "utf8":
-            return node, False
-        return self._inside(node)
-
-    def _inside(self, node: dict[str, Any]) -> tuple[Any, bool]:
-        changed, copy = False, dict(node)
-        for key, value in node.items():
-            if key not in _VALUES and isinstance(value, (dict, list, tuple)):
-                copy[key], different = self._node(value)
-                changed = changed or different
-        return (copy, True) if changed else (node, False)
+            return node
+        return with_children(node, self.of)
 
     def _bytes(self, node: dict[str, Any]) -> dict[str, Any]:
         match self._purpose:
@@ -156,63 +142,82 @@ class _Change:
         writes = {"type": "function-plain", "function": write_base64, "when_used": "json"}
         return {**node, "serialization": writes}
 
-    def _iterable(self, node: dict[str, Any]) -> tuple[Any, bool]:
+    def _iterable(self, node: dict[str, Any]) -> Any:
         """A list: pydantic takes any text for an iterable, and looks at the items only when the function does."""
-        items, _ = self._node(node.get("items_schema", {"type": "any"}))
+        items = self.of(node.get("items_schema", {"type": "any"}))
         kept = {key: node[key] for key in ("min_length", "max_length", "ref", "metadata") if key in node}
-        return {"type": "list", "items_schema": items, **kept}, True
+        return {"type": "list", "items_schema": items, **kept}
 
-    def _literal(self, node: dict[str, Any]) -> tuple[Any, bool]:
+    def _literal(self, node: dict[str, Any]) -> Any:
         """Members of a plain enum in a `Literal`, which JSON holds the values of."""
-        members = [each for each in node["expected"] if _is_plain_member(each)]
+        members = [(json_value(each), each) for each in node["expected"] if _is_plain_member(each)]
         confusing = _confusing(node["expected"])
         if not members and not confusing:
-            return node, False
+            return node
         refusal = _refusal_of("literal_error", node["expected"])
 
         def member(value: Any) -> Any:
             if type(value) in confusing:
                 for each in node["expected"]:
-                    found = each.value if isinstance(each, Enum) else each
-                    if found == value and isinstance(found, bool) == isinstance(value, bool):
+                    if _is_same(json_value(each), value):
                         return each
                 raise refusal()
-            return next((each for each in members if each.value == value and not isinstance(value, bool)), value)
+            return next((each for known, each in members if _is_same(known, value)), value)
 
         reads = {"type": "no-info", "function": member}
-        return {"type": "function-before", "function": reads, "schema": node}, True
+        return {"type": "function-before", "function": reads, "schema": node}
 
-    def _enum(self, node: dict[str, Any]) -> tuple[Any, bool]:
+    def _enum(self, node: dict[str, Any]) -> Any:
         """The same for an enum by itself."""
         members = list(dict.fromkeys(node["members"]))  # one may have several names
-        several, node = len(members) < len(node["members"]), {**node, "members": members}
-        values = [each.value for each in members]
+        node = node if len(members) == len(node["members"]) else {**node, "members": members}
+        values = [json_value(each) for each in members]
+        # What is read by what it is in JSON: a date, a decimal.
+        written = [
+            (known, each) for known, each in zip(values, members, strict=True) if type(known) is not type(each.value)
+        ]
         # An integer may be a sum of a flag's, zero and one among them.
         confusing = frozenset({bool}) if issubclass(node["cls"], Flag) else _confusing(values)
-        if not confusing:
-            return node, several
+        if not confusing and not written:
+            return node
         refusal = _refusal_of("enum", values)
+        has_others = getattr(node["cls"]._missing_, "__func__", None) is not _MISSING
 
         def checked(value: Any) -> Any:
-            if type(value) not in confusing or any(
-                each == value and isinstance(each, bool) == isinstance(value, bool) for each in values
-            ):
-                return value
-            raise refusal()
+            if any(_is_same(each, value) for each in values):
+                return next((each for known, each in written if _is_same(known, value)), value)
+            if type(value) in confusing or (written and not has_others):
+                raise refusal()
+            return value
 
         reads = {"type": "no-info", "function": checked}
         inner = {key: value for key, value in node.items() if key != "ref"}
-        return _with_ref({"type": "function-before", "function": reads, "schema": inner}, node), True
+        return _with_ref({"type": "function-before", "function": reads, "schema": inner}, node)
 
-    def _tagged(self, node: dict[str, Any]) -> tuple[Any, bool]:
+    def _tagged(self, node: dict[str, Any]) -> Any:
         """The same where they are tags."""
-        found, changed = self._inside(node)
-        by_value = {tag.value: choice for tag, choice in found["choices"].items() if _is_plain_member(tag)}
-        if not by_value:
-            return found, changed
-        return {**found, "choices": {**by_value, **found["choices"]}}, True
+        found = with_children(node, self.of)
+        by_value = {json_value(tag): choice for tag, choice in found["choices"].items() if _is_plain_member(tag)}
+        return {**found, "choices": {**by_value, **found["choices"]}} if by_value else found
 
-    def _dated(self, node: dict[str, Any]) -> tuple[Any, bool]:
+    def _named_tuple(self, node: dict[str, Any]) -> Any:
+        """A list, as is published: pydantic takes an object of its fields as well, and a form has to.
+
+        A union of one, whose tag looks at the value and leaves it JSON.
+        """
+        found = with_children(node, self.of)
+        if self._purpose == "validate text":
+            return found
+        inner = {key: value for key, value in found.items() if key != "ref"}
+        union = {
+            "type": "tagged-union",
+            "choices": {"": inner},
+            "discriminator": lambda value: "" if isinstance(value, (list, tuple)) else None,
+            "custom_error_type": "tuple_type",
+        }
+        return _with_ref(union, node)
+
+    def _dated(self, node: dict[str, Any]) -> Any:
         """A date, or one with a time: pydantic reads digits alone as seconds since 1970, and no schema says so.
 
         What a function has seen is no JSON to pydantic any more, and a strict date no text. So it is read in here.
@@ -232,7 +237,7 @@ class _Change:
         read.__name__ = read.__qualname__ = node["type"]  # tells alternatives of a union apart in what pydantic reports
         reads = {"type": "function-plain", "function": {"type": "no-info", "function": read}}
         # In a union what a function gives would go before a string that is taken as it is; what `any` gives does not.
-        return _with_ref({"type": "chain", "steps": [{"type": "any"}, reads]}, node), True
+        return _with_ref({"type": "chain", "steps": [{"type": "any"}, reads]}, node)
 
 
 def _with_ref(changed: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
@@ -252,10 +257,14 @@ def _confusing(choices: Collection[Any]) -> frozenset[type]:
 
 def _refusal_of(kind: Any, choices: Collection[Any]) -> Callable[[], PydanticKnownError]:
     """What is raised for a value that is none of the choices."""
-    values = [each.value if isinstance(each, Enum) else each for each in choices]
-    *others, last = [repr(each) if isinstance(each, str) else encode(each) for each in values]
+    *others, last = [repr(each) if isinstance(each, str) else encode(each) for each in map(json_value, choices)]
     expected = f"{', '.join(others)} or {last}" if others else last
     return lambda: PydanticKnownError(kind, {"expected": expected})
+
+
+def _is_same(known: Any, value: Any) -> bool:
+    """Whether two values are one in JSON, where `true` is not 1."""
+    return bool(known == value) and isinstance(known, bool) == isinstance(value, bool)
 
 
 def _is_plain_member(value: Any) -> bool:
@@ -263,12 +272,14 @@ def _is_plain_member(value: Any) -> bool:
 
 
 _READING: Final = frozenset({"validate", "validate text"})
-_READ: Final[dict[str, Callable[[_Change, dict[str, Any]], tuple[Any, bool]]]] = {
+_READ: Final[dict[object, Callable[[_Change, dict[str, Any]], Any]]] = {
+    "call": _Change._named_tuple,  # before pydantic 2.14
     "date": _Change._dated,
     "datetime": _Change._dated,
     "enum": _Change._enum,
     "generator": _Change._iterable,
     "literal": _Change._literal,
+    "named-tuple": _Change._named_tuple,
     "tagged-union": _Change._tagged,
 }
 

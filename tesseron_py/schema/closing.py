@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "serialization", "members"})
+from .nodes import with_children
+
 _HAS_CONFIG: Final = frozenset({"model", "dataclass", "typed-dict"})
 _HAS_FIELDS: Final = frozenset({"model-fields", "dataclass-args", "typed-dict"})
 
@@ -19,14 +20,10 @@ def closed_schema(schema: Any) -> Any:
 
 
 def _closed(node: Any, configured: Any) -> Any:
-    if isinstance(node, (list, tuple)):
-        return type(node)(_closed(each, configured) for each in node)
-    if not isinstance(node, dict):
-        return node
-    kind = node.get("type")
+    kind = node.get("type")  # a parameter has none
     if kind in _HAS_CONFIG:
         configured = (node.get("config") or {}).get("extra_fields_behavior")
-    copy = {key: value if key in _VALUES else _closed(value, configured) for key, value in node.items()}
+    found = with_children(node, lambda each: _closed(each, configured))
     if kind in _HAS_FIELDS and node.get("extra_behavior", configured) != "allow":
-        copy["extra_behavior"] = "forbid"
-    return copy
+        return {**found, "extra_behavior": "forbid"}
+    return found

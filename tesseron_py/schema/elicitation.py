@@ -18,7 +18,6 @@ from ..errors import InvalidAnswer, InvalidSchema, TesseronError
 from ..jsontext import decode, encode
 from .again import Asked, asked_again, with_defaults, with_kept
 from .caching import cached_by_type
-from .constraints import UnusableConstraint, unusable_pattern
 from .flat import FlatSchema
 from .generate import named, reason, schemas_of
 from .handler import is_function
@@ -27,6 +26,7 @@ from .layout import Layout
 from .nesting import group_of
 from .silence import without_answers
 from .subset import check_subset
+from .unusable import unusable
 from .validation import JsonValidator
 
 __all__ = ["AnswerForm", "check_subset", "form_for", "form_for_json_schema", "plain_form"]
@@ -211,10 +211,10 @@ def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
 
 def _no_form(declared: Any, error: Exception) -> str:
     """Why there is no form of a type, and what to give instead."""
-    if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
-        return f"{named(declared)} cannot be asked for: {reason(error)}"
     if isinstance(declared, str):
         return f"{declared!r} is a text, no type to ask for; a text is asked for with str"
+    if unusable(error) is not None:
+        return f"{named(declared)} cannot be asked for: {reason(error)}"
     if not isinstance(declared, type) and get_origin(declared) is None and type(declared).__module__ not in _OF_TYPES:
         kind = type(declared).__qualname__
         return f"an object of {kind} is no type to ask for; give the class, {kind}"

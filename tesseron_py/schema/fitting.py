@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from pydantic_core import SchemaError, SchemaValidator
 
+from .nodes import with_children
+
 __all__ = ["structure_of"]
 
 _UNWRAPPED: Final = frozenset({"function-before", "function-after", "function-wrap", "default", "custom-error"})
 _MADE_OF_TEXT: Final = frozenset({"url", "multi-host-url"})  # whose instances do not pass for what they are made of
-_VALUES: Final = frozenset({"expected", "metadata", "config", "serialization", "members"})
 
 
 def structure_of(schema: Any) -> Any:
@@ -30,10 +31,6 @@ def structure_of(schema: Any) -> Any:
 
 
 def _node(node: Any, seen: list[type]) -> Any:
-    if isinstance(node, (list, tuple)):
-        return type(node)(_node(each, seen) for each in node)
-    if not isinstance(node, dict):
-        return node
     match node.get("type"):
         case "function-wrap" if node["schema"].get("type") in _MADE_OF_TEXT:
             return _with_ref({"type": "any"}, node)
@@ -47,7 +44,7 @@ def _node(node: Any, seen: list[type]) -> Any:
         case "tagged-union":
             choices = [_node(each, seen) for each in node["choices"].values() if isinstance(each, dict)]
             return _with_ref({"type": "union", "choices": choices}, node)
-    return {key: value if key in _VALUES else _node(value, seen) for key, value in node.items()}
+    return with_children(node, lambda each: _node(each, seen))
 
 
 def _instance(node: dict[str, Any], seen: list[type]) -> dict[str, Any]:

@@ -16,11 +16,15 @@ from pydantic import PydanticInvalidForJsonSchema, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import core_schema, to_jsonable_python
 
+from .aliases import check_aliases
 from .binary import MARK, document_schema, write_base64
-from .constraints import check_constraints, unusable_pattern
+from .constraints import check_constraints
 from .docstring import documented
 from .inline import inline_schema
+from .members import json_value, unreadable
 from .references import BITS
+from .undefined import check_defined
+from .unusable import unusable
 
 __all__ = ["Purpose", "Schemas", "named", "output_schema", "reason", "schemas_of"]
 
@@ -53,7 +57,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         purpose: What the schemas are for. An input's objects are closed (`additionalProperties: false`).
 
     Raises:
-        UnusableConstraint: A constraint in it can never hold.
+        UnusableType: A constraint in it can never hold, a field never be given, or a name is not defined.
         PydanticUserError, PydanticInvalidForJsonSchema: There is no such schema. Hooks of the author's types are run,
             so anything else may be raised as well.
 
@@ -63,7 +67,10 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         # {"type": "array", "items": {"type": "integer"}}
         ```
     """
+    check_defined(adapter)
     check_constraints(adapter.core_schema)
+    if purpose != "output":
+        check_aliases(adapter.core_schema)
     document = documented(_document(adapter, purpose))
     published = inline_schema(
         document, keep_null=purpose == "output", closed=purpose == "input", mended=purpose != "form"
@@ -121,16 +128,23 @@ class BaseSchema(GenerateJsonSchema):
         return written
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        self.check_choices(schema["members"])
         written = super().enum_schema(schema)
         if "enum" in written:  # a member may have several names
             written = {**written, "enum": _once(written["enum"])}
         return written
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        binary = next((each for each in schema["expected"] if isinstance(each, bytes)), None)
-        if binary is not None and self.mode == "validation":
-            raise PydanticInvalidForJsonSchema(f"JSON has no bytes such as {binary!r} to choose; use strings")
+        self.check_choices(schema["expected"])
         return super().literal_schema(schema)
+
+    def check_choices(self, choices: Sequence[Any]) -> None:
+        """Refuse what nobody could choose. A form itself names the field whose choices are lists."""
+        self._refuse([each for each in choices if not isinstance(getattr(each, "value", each), _LISTS)])
+
+    def _refuse(self, choices: Sequence[Any]) -> None:
+        if self.mode == "validation" and (what := unreadable(choices)) is not None:
+            raise PydanticInvalidForJsonSchema(f"JSON has no {what} to choose; use strings")
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         written, key = super().dict_schema(schema), _no_name(schema.get("keys_schema"))
@@ -197,8 +211,12 @@ class _AgentSchema(BaseSchema):
 
     # Choices: each with its type, which some clients insist on, and one alone as an `enum` of one.
 
+    def check_choices(self, choices: Sequence[Any]) -> None:
+        self._refuse(choices)
+
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        values = [each.value if isinstance(each, enum.Enum) else each for each in schema["expected"]]
+        self.check_choices(schema["expected"])
+        values = [json_value(each) for each in schema["expected"]]
         choice = None if any(isinstance(each, bytes) for each in values) else _choice(_once(to_jsonable_python(values)))
         return choice or super().literal_schema(schema)
 
@@ -303,6 +321,7 @@ def _generator(purpose: Purpose) -> tuple[type[GenerateJsonSchema], JsonSchemaMo
 
 
 _UNICODE: Final = 32  # re.UNICODE, which every pattern of text has
+_LISTS: Final = (tuple, set, frozenset)
 _ENCODINGS: Final = frozenset({"base64", "base64url"})
 _NOT_OF_NAMES: Final = frozenset({"description", "format", "title", "type"})
 _PYDANTIC_FORMATS: Final = frozenset(
@@ -370,5 +389,5 @@ def named(declared: Any) -> str:
 
 def reason(error: Exception) -> str:
     """Why a type has no schema, in one line."""
-    error = unusable_pattern(error) or error
+    error = unusable(error) or error
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

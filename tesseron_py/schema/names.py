@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from ..unset import UNSET
+from .aliases import single_aliases
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,7 +23,6 @@ class Named:
         cls: The class whose attribute it is; `None` for a key.
         kept: Whether a validated value has it. A dataclass gives an `InitVar` to its `__post_init__`, and what may
             stand under its name afterwards is something else.
-        is_secret: Its value is never shown.
     """
 
     name: str
@@ -30,7 +30,6 @@ class Named:
     aliases: tuple[str, ...]
     cls: type | None = None
     kept: bool = True
-    is_secret: bool = False
 
     def read(self, value: Any, raw: Mapping[str, Any]) -> Any:
         """What a call gives for it: what the handler gets, or else what the agent gave; `UNSET` where it is absent."""
@@ -40,19 +39,25 @@ class Named:
         elif self.cls is None:
             found = value.get(self.name, UNSET) if isinstance(value, Mapping) else UNSET
         elif isinstance(value, self.cls):
-            found = getattr(value, self.name, UNSET)
-        if found is UNSET:
-            found = next((raw[alias] for alias in self.aliases if alias in raw), UNSET)
-            if self.is_secret and found is not UNSET:
-                return _HIDDEN
-        return found
+            found = attribute(value, self.name)
+        return self.given(raw) if found is UNSET else found
+
+    def given(self, raw: Mapping[str, Any]) -> Any:
+        """What the agent gave for it, or `UNSET`."""
+        return next((raw[alias] for alias in self.aliases if alias in raw), UNSET)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """A field of a model or dataclass, or `UNSET`; to look at one that is deprecated is not to use it."""
+    held = getattr(value, "__dict__", {})
+    return held[name] if name in held else getattr(value, name, UNSET)
 
 
 class _Inside:
     """In place of the class of what a root model holds: a value is the root model, which has no such attributes."""
 
 
-_HIDDEN = "**********"  # as pydantic's secrets write themselves
+_ANYTHING: Final[Mapping[str, Any]] = {}
 
 
 class Names:
@@ -64,10 +69,11 @@ class Names:
         ambiguous: Those that stand for two: an alias that is another field's name.
     """
 
-    __slots__ = ("_fields", "ambiguous", "known", "wire")
+    __slots__ = ("_document", "_fields", "ambiguous", "known", "wire")
 
-    def __init__(self, fields: Iterable[Named]) -> None:
+    def __init__(self, fields: Iterable[Named], document: Mapping[str, Any] = _ANYTHING) -> None:
         self._fields = list(fields)
+        self._document = document
         self.wire: dict[str, str] = {each.name: each.wire for each in self._fields}
         self.ambiguous: frozenset[str] = frozenset(
             wire for name, wire in self.wire.items() if wire != name and wire in self.wire
@@ -81,47 +87,56 @@ class Names:
             value: The validated value.
             raw: What the agent gave.
         """
-        found: dict[str, Any] = {}
-        for each in self._fields:
-            if (given := each.read(value, raw)) is not UNSET:
-                found[each.name] = found[each.wire] = given
-        return {name: given for name, given in found.items() if name not in self.ambiguous}
+        return self._by_names((each, each.read(value, raw)) for each in self._fields)
+
+    def shown(self, value: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The same as a person may see it: as JSON, secrets hidden; what cannot be read as the agent gave it."""
+        from .disclosure import CannotBeShown, Disclosure  # only for a question
+
+        disclosure = Disclosure(self._document)
+
+        def seen(each: Named) -> Any:
+            found = each.read(value, raw)
+            if found is UNSET:
+                return UNSET
+            try:
+                return disclosure.of(each.wire, found)
+            except CannotBeShown:
+                given = each.given(raw)
+                return "(it cannot be shown)" if given is UNSET else disclosure.of(each.wire, given)
+
+        return self._by_names((each, seen(each)) for each in self._fields)
+
+    def _by_names(self, found: Iterable[tuple[Named, Any]]) -> dict[str, Any]:
+        given = {name: value for each, value in found if value is not UNSET for name in (each.name, each.wire)}
+        return {name: value for name, value in given.items() if name not in self.ambiguous}
 
 
-def names_of(adapter: TypeAdapter[Any], published: Mapping[str, Any]) -> Names:
+def names_of(adapter: TypeAdapter[Any], document: Mapping[str, Any]) -> Names:
     """The fields of a type; none for a type without named fields.
 
     Args:
         adapter: The type.
-        published: Its schema, which says what is secret.
+        document: Its schema with references, which says what is secret.
     """
-    properties = published.get("properties", {})
     found = list(_fields(adapter.core_schema, {}, None))
-    aliases = {alias for _, each, _ in found for alias in _aliases(each)}
-    return Names(_named(name, each, cls, aliases, properties) for name, each, cls in found)
+    aliases = {alias for _, each, _ in found for alias in single_aliases(each)}
+    return Names((_named(name, each, cls, aliases) for name, each, cls in found), document)
 
 
 def names_in(schema: Mapping[str, Any]) -> Names:
     """The fields of an author's JSON Schema. What is made of them may be anything; a mapping has them as keys."""
     properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return Names([])
-    return Names(Named(name, name, (name,), is_secret=_is_secret(each)) for name, each in properties.items())
+    names = properties if isinstance(properties, Mapping) else ()
+    return Names((Named(name, name, (name,)) for name in names), schema)
 
 
-def _named(
-    name: str, field: Mapping[str, Any], cls: type | None, taken: Collection[str], properties: Mapping[str, Any]
-) -> Named:
-    aliases = list(_aliases(field))
+def _named(name: str, field: Mapping[str, Any], cls: type | None, taken: Collection[str]) -> Named:
+    aliases = list(single_aliases(field))
     if name not in taken:
         aliases.append(name)  # a model may take both
     wire = aliases[0] if aliases else name
-    kept = not field.get("init_only", False)
-    return Named(name, wire, tuple(aliases), cls, kept, _is_secret(properties.get(wire)))
-
-
-def _is_secret(schema: object) -> bool:
-    return isinstance(schema, Mapping) and schema.get("writeOnly") is True
+    return Named(name, wire, tuple(aliases), cls, not field.get("init_only", False))
 
 
 def _fields(
@@ -150,13 +165,3 @@ def _fields(
                 schema = schema["schema"]
             case _:  # a default, a nullable, a validator around one
                 schema = schema.get("schema")
-
-
-def _aliases(found: Mapping[str, Any]) -> Iterator[str]:
-    alias = found.get("validation_alias")
-    if isinstance(alias, str):
-        yield alias
-    elif isinstance(alias, list):  # a path, or several: a path of one step is a name
-        for path in alias if alias and isinstance(alias[0], list) else [alias]:
-            if len(path) == 1 and isinstance(path[0], str):
-                yield path[0]

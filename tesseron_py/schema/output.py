@@ -5,16 +5,21 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import ActionError, RegistrationError
 from ..unset import UNSET
 from .defaults import fits
-from .handler import place_of
+from .generate import named, reason
+from .handler import is_function, place_of
 from .issues import Issue, issues_of, summary
+from .nodes import children
 from .signature import output_schema
+from .unusable import unusable
+
+_NO_TYPES: Final = (dict, list, set, tuple)
 
 logger = logging.getLogger("tesseron_py.schema")
 
@@ -62,17 +67,12 @@ def _misfit(issues: list[Issue]) -> ActionError:
     )
 
 
-def _holds_functions(schema: Any) -> bool:
+def _holds_functions(node: Mapping[str, Any]) -> bool:
     """Whether a core schema has computed fields or serializers of the author's."""
-    if isinstance(schema, dict):
-        writer = schema.get("serialization")
-        if schema.get("computed_fields") or (isinstance(writer, dict) and "function" in writer):
-            return True
-        return any(_holds_functions(value) for key, value in schema.items() if key not in _VALUES)
-    return isinstance(schema, (list, tuple)) and any(map(_holds_functions, schema))
-
-
-_VALUES: Final = frozenset({"default", "expected", "metadata", "config", "members"})
+    writer = node.get("serialization")
+    if node.get("computed_fields") or (isinstance(writer, dict) and "function" in writer):
+        return True
+    return any(_holds_functions(each) for _, each in children(node))
 
 
 def _not_finite(value: Any) -> list[Any] | None:
@@ -106,8 +106,7 @@ def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: An
     Raises:
         RegistrationError: The declared type has no JSON Schema.
     """
-    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
-    from pydantic.errors import PydanticInvalidForJsonSchema
+    from pydantic import PydanticSchemaGenerationError, TypeAdapter
 
     from .binary import serializer_for
     from .fitting import structure_of
@@ -116,22 +115,33 @@ def output_for(fn: Callable[..., Any], *, name: str, declared: Any, returned: An
     type = declared if explicit else returned
     if type is UNSET or type is None or type is Any or type is inspect.Signature.empty:
         return None
+    if explicit and is_function(type):
+        raise RegistrationError(
+            f"the output type {named(type)} of action {name!r} is a function; give .output(…) a type"
+        )
     try:
         adapter = TypeAdapter(type)
+        schema = output_schema(adapter)
         serializer = serializer_for(adapter.core_schema)
         return Output(
-            output_schema(adapter),
+            schema,
             adapter,
             adapter.serializer if serializer is None else serializer,
             structure_of(adapter.core_schema),
             _holds_functions(adapter.core_schema),
         )
-    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError, NameError) as error:
+    except Exception as error:
+        # Building a schema runs hooks of the author's types, so anything may be raised.
         if not explicit:
             if isinstance(error, PydanticSchemaGenerationError):
                 _warn_of(fn, type)
             return None
+        if (why := unusable(error)) is not None:
+            raise RegistrationError(
+                f"the output type {named(type)} of action {name!r} cannot be used: {why}"
+            ) from error
+        what = f"a {type.__class__.__name__} is no type" if isinstance(type, _NO_TYPES) else reason(error)
         raise RegistrationError(
-            f"the output type {type!r} of action {name!r} has no JSON Schema ({str(error).splitlines()[0]});"
+            f"the output type {type!r} of action {name!r} has no JSON Schema ({what});"
             " use a model, a dataclass, a TypedDict or a JSON type"
         ) from error

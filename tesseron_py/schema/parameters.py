@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from enum import Enum
 from pathlib import PurePath
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Union, get_args, get_origin
 
 import typing_extensions
-from pydantic import AliasChoices, AliasPath
+from pydantic import AliasChoices, AliasPath, BaseModel
 from pydantic.fields import Field, FieldInfo
 
 from ..unset import UNSET
@@ -96,6 +96,14 @@ def _check(parameter: Parameter, handler: Handler) -> bool:
             f"the parameter {name!r} is annotated {_spelled(inner)}, and {_spelled(qualifier)} is for"
             f" {_QUALIFIERS[qualifier]}; write what it takes, such as `{name}: {_spelled(meant)}`",
             _annotate(name, _spelled(meant)),
+            at=name,
+        )
+        return False
+    if isinstance(inner, BaseModel):
+        kind = type(inner).__qualname__
+        faults.add(
+            f"the annotation of {name!r} is an object of {kind} and no type; write `{name}: {kind}`",
+            _annotate(name, _spelled(type(inner))),
             at=name,
         )
         return False
@@ -324,6 +332,8 @@ def _near(annotation: Any) -> str | None:
     origin, args = get_origin(annotation) or annotation, get_args(annotation)
     if origin is typing_extensions.Unpack:
         return _spelled(args[0])
+    if not isinstance(origin, Hashable):
+        return None
     if origin in _NEAR:
         return _NEAR[origin]
     if not isinstance(origin, type) or origin.__module__ not in ("builtins", "collections", "collections.abc"):

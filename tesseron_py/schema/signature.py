@@ -6,19 +6,19 @@ the handler's own parameters, one value of a type after `.input(T)`, or one valu
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, is_protocol, is_typeddict
 
 from ..errors import InvalidInput, RegistrationError
 from ..jsontext import decode, encode
 from ..unset import UNSET
 from .advice import warn_of_defaults, with_unknown_parameters
-from .constraints import UnusableConstraint, unusable_pattern
 from .docstring import Documentation, documentation_of
 from .generate import named, output_schema, reason, schemas_of
 from .handler import Handler, is_function, read, return_annotation
@@ -26,6 +26,7 @@ from .inline import inline_schema
 from .issues import Issue, Mismatch, kind
 from .names import Names, names_in, names_of
 from .parameters import annotated, bare, input_annotation, optional, replaced
+from .unusable import unusable
 from .validation import JsonValidator
 
 __all__ = ["Bound", "HandlerSignature", "inline_schema", "output_schema", "read_handler", "return_annotation"]
@@ -55,6 +56,11 @@ class Bound:
         As the handler gets them, or, where they are not to be read off what it gets, as the agent gave them.
         """
         return self._names.values(self._value, self._raw)
+
+    @property
+    def shown(self) -> Mapping[str, Any]:
+        """The same for a person to see: all that the handler gets, as JSON, and what is `writeOnly` hidden."""
+        return self._names.shown(self._value, self._raw)
 
     def call(self, fn: Callable[..., Any], context: Any) -> Any:
         """`fn` with these arguments, and `context` where its parameter is."""
@@ -168,7 +174,7 @@ def _by_parameters(handler: Handler, documentation: Documentation, name: str) ->
         arguments = _make_typed_dict(name, annotations)
         arguments.__pydantic_config__ = ConfigDict(extra="forbid")
         adapter = _adapter(arguments)
-        schema, validator = _prepared(adapter)
+        schema, document, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
         _check_types(handler, annotations)
@@ -176,7 +182,7 @@ def _by_parameters(handler: Handler, documentation: Documentation, name: str) ->
             faults.add(f"its parameters have no JSON Schema ({_why(error)})")
         faults.refuse(error)
     schema.pop("title", None)
-    names = names_of(adapter, schema)
+    names = names_of(adapter, document)
     _check_wire_names(handler, names.wire)
     warn_of_defaults(handler, annotations, schema, names.wire)
     return _signature(handler, documentation, schema, names, validate=validator, spread=True)
@@ -186,16 +192,17 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
     faults = handler.faults
     parameter = _value_parameter(handler, f"query: {named(declared)}")
     schema: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if is_function(declared):
         faults.add(f"the input type {named(declared)} is a function; give .input(…) a type")
         faults.refuse()
     try:
         adapter = _adapter(declared)
-        schema, validator = _prepared(adapter)
+        schema, document, validator = _prepared(adapter)
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
-        if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
-            faults.add(f"the input type {named(declared)} cannot be held to: {_why(error)}")
+        if unusable(error) is not None:
+            faults.add(f"the input type {named(declared)} cannot be used: {_why(error)}")
             faults.refuse(error)
         faults.add(
             f"the input type {named(declared)} has no JSON Schema ({_why(error)}); use a model, a"
@@ -209,11 +216,13 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
             annotated(parameter, declared),
             at=parameter,
         )
+    else:
+        _check_value_annotation(handler, declared)
     if faults or parameter is None:
         faults.refuse()
     if parameter in documentation.parameters:
         schema.setdefault("description", documentation.parameters[parameter])
-    names = names_of(adapter, schema)
+    names = names_of(adapter, document)
     return _signature(handler, documentation, schema, names, validate=validator, parameter=parameter)
 
 
@@ -283,11 +292,12 @@ def _adapter(declared: Any) -> TypeAdapter[Any]:
         return TypeAdapter(declared)
 
 
-def _prepared(adapter: TypeAdapter[Any]) -> tuple[dict[str, Any], JsonValidator]:
+def _prepared(adapter: TypeAdapter[Any]) -> tuple[dict[str, Any], dict[str, Any], JsonValidator]:
+    """What is published, the document that it is made of, and the validator."""
     schemas = schemas_of(adapter, "input")
     published = decode(encode(schemas.published))
     validator = JsonValidator(adapter, schemas.document, published, refuse_unknown=True, noun="argument", show=True)
-    return published, validator
+    return published, schemas.document, validator
 
 
 def _why(error: Exception) -> str:
@@ -307,7 +317,7 @@ def _check_types(handler: Handler, annotations: Mapping[str, Any]) -> None:
             if isinstance(error, ImportError):
                 handler.faults.add(f"the parameter {name!r}, {type}, needs a package: {why}", at=name)
                 continue
-            if isinstance(error, UnusableConstraint) or unusable_pattern(error) is not None:
+            if unusable(error) is not None:
                 handler.faults.add(f"the parameter {name!r}: {why}", at=name)
                 continue
             handler.faults.add(
@@ -332,6 +342,29 @@ def _check_wire_names(handler: Handler, names: Mapping[str, str]) -> None:
         seen.setdefault(wire, name)
     if handler.faults:
         handler.faults.refuse()
+
+
+def _check_value_annotation(handler: Handler, declared: Any) -> None:
+    """Whether the parameter that takes the input says it is another class. Whatever is no class says what it means."""
+    for parameter in handler.parameters[:1]:
+        annotation = bare(parameter.annotation)
+        if not inspect.isclass(annotation) or not inspect.isclass(declared) or annotation in (Any, object):
+            continue
+        if is_protocol(annotation) or _is_of_class(declared, annotation):
+            continue
+        handler.faults.add(
+            f"the input is {named(declared)}, and the parameter {parameter.name!r} says it takes {named(annotation)};"
+            f" write `{parameter.name}: {named(declared)}`, or give .input(…) the other",
+            annotated(parameter.name, declared),
+            at=parameter.name,
+        )
+
+
+def _is_of_class(declared: type, annotation: type) -> bool:
+    if is_typeddict(annotation):  # its values are dicts, and which ones only type checkers tell
+        return is_typeddict(declared)
+    generic = getattr(annotation, "__pydantic_generic_metadata__", {}).get("origin")
+    return issubclass(dict if is_typeddict(declared) else declared, generic or annotation)
 
 
 def _value_parameter(handler: Handler, missing: str | None = None) -> str | None:

@@ -114,7 +114,7 @@ CASES: list[tuple[Callable[..., Any], str]] = [
     (plain_generator, "a generator gives no output; return a list, or report with progress"),
     (odd, "the parameter 'thing' has a type JSON has no values for, Odd (Unable to generate pydantic-core schema for"),
     (callback, "the parameter 'then' has a type JSON has no values for, collections.abc.Callable[[], None] (Cannot"),
-    (unfinished, "the parameter 'thing' has a type JSON has no values for, Unfinished ("),
+    (unfinished, "the parameter 'thing': the annotation of Unfinished.other, 'Nowhere' cannot be resolved ("),
     (path, "the alias of 'name' is a path into other data; give it a name of its own"),
     (path_default, "the alias of 'name' is a path into other data; give it a name of its own"),
     (same_names, "two parameters have the same name on the wire, 'x': 'a' and 'x'; rename an alias"),
@@ -199,7 +199,11 @@ def takes(query: Any) -> None: ...
         (takes, list[Query], "the input type list[tests.schema.test_bad_handlers.Query] is not an object on the wire"),
         (takes, Query | int, "is not an object on the wire"),
         (takes, Odd, "the input type Odd has no JSON Schema (Unable to generate pydantic-core schema for"),
-        (takes, Unfinished, "the input type Unfinished has no JSON Schema ("),
+        (
+            takes,
+            Unfinished,
+            "the input type Unfinished cannot be used: the annotation of Unfinished.other, 'Nowhere' cannot be",
+        ),
         (takes, threading.RLock, "is a function; give .input(…) a type"),
     ],
 )
@@ -473,7 +477,7 @@ def test_input_of_one_value_is_corrected_too() -> None:
     assert corrected(takes, input_type=list[Query]) == "def takes(query: list[Query]) -> None"
     assert (
         corrected(remove, input_type=Query)
-        == "def remove(id: int, rest: list[str], ctx: SyncContext, force=False) -> None"
+        == "def remove(id: Query, rest: list[str], ctx: SyncContext, force=False) -> None"
     )
     assert corrected(stars, json_schema={"type": "object"}) == "def stars(name: str, rest: list[str]) -> None"
 

@@ -194,7 +194,10 @@ class Unfinished(BaseModel):
         (Annotated[str, Field(ge=3)], "cannot be asked for: the constraint ge=3 is for numbers, and cannot be applied"),
         (["ann", "bob"], "['ann', 'bob'] is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema"),
         ({"type": "object"}, "is no type to ask for; choices are Literal[…] or an Enum, and a JSON Schema goes into"),
-        (Unfinished, "Unfinished has no JSON Schema: "),
+        (
+            Unfinished,
+            "Unfinished cannot be asked for: the annotation of Unfinished.other, 'Nowhere' cannot be resolved",
+        ),
         ("Nowhere", "'Nowhere' is a text, no type to ask for; a text is asked for with str"),
     ],
 )

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import annotated_types
 import pytest
-from pydantic import AfterValidator, BaseModel, BeforeValidator, EmailStr, Field, HttpUrl, SecretStr, conint, constr
-from typing_extensions import TypeAliasType
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    EmailStr,
+    Field,
+    HttpUrl,
+    SecretStr,
+    TypeAdapter,
+    conint,
+    constr,
+)
+from pydantic_core import core_schema
+from typing_extensions import TypeAliasType, TypedDict
 
 from tesseron_py.errors import RegistrationError
+from tesseron_py.schema.constraints import check_constraints
 from tesseron_py.schema.signature import read_handler
+from tesseron_py.schema.unusable import UnusableType
 
 
 class Named(BaseModel):
@@ -96,7 +112,7 @@ def test_a_constraint_that_can_never_hold_is_refused_where_it_is_declared(type: 
 def test_an_input_type_with_one_is_refused_too() -> None:
     def act(query: Named) -> None: ...
 
-    with pytest.raises(RegistrationError, match="the input type Named cannot be held to: name: the constraint ge=3 is"):
+    with pytest.raises(RegistrationError, match="the input type Named cannot be used: name: the constraint ge=3 is"):
         read_handler(act, name="act", input_type=Named)
 
 
@@ -133,3 +149,109 @@ def test_an_input_type_with_one_is_refused_too() -> None:
 )
 def test_constraints_that_can_hold_are_taken(type: Any, value: Any) -> None:
     declare(type).bind({"a": value, "b": []})
+
+
+NONE_LEFT = "no value is left between"
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    a: int
+
+
+@dataclass
+class Point:
+    x: int = 1
+
+
+@dataclass(frozen=True)
+class Fixed:
+    x: int = 1
+
+
+class Pair(NamedTuple):
+    left: list[int]
+
+
+class Keys(TypedDict):
+    x: int
+
+
+class Holding(BaseModel):
+    inner: set[list[int]] = set()
+
+
+Lists = TypeAliasType("Lists", "list[Lists] | dict[str, int]")
+
+
+@pytest.mark.parametrize(
+    ("type", "message"),
+    [
+        (Annotated[int, Field(ge=5, le=1)], f"{NONE_LEFT} ge=5 and le=1; change one"),
+        (Annotated[int, Field(ge=5), Field(le=1)], f"{NONE_LEFT} ge=5 and le=1"),
+        (Annotated[int | None, Field(ge=5, le=1)], f"{NONE_LEFT} ge=5 and le=1"),
+        (Annotated[int | float, Field(gt=5, le=1)], f"{NONE_LEFT} gt=5 and le=1"),
+        (Annotated[int, Field(gt=5, lt=6)], f"{NONE_LEFT} gt=5 and lt=6"),
+        (Annotated[float, Field(gt=5, le=5)], f"{NONE_LEFT} gt=5"),
+        (Annotated[float, Field(ge=5, lt=5)], f"{NONE_LEFT} ge=5"),
+        (Annotated[Decimal, Field(ge=5, lt=1)], f"{NONE_LEFT} ge=5 and lt=1"),
+        (Annotated[str, Field(min_length=3, max_length=2)], f"{NONE_LEFT} min_length=3 and max_length=2"),
+        (Annotated[list[int], Field(min_length=3, max_length=2)], f"{NONE_LEFT} min_length=3 and max_length=2"),
+        (Annotated[date, Field(ge=date(2021, 1, 1), le=date(2020, 1, 1))], f"{NONE_LEFT} ge=datetime.date(2021, 1, 1)"),
+        (set[dict[str, int]], "a set has no room for dicts, which Python cannot hash; use a list"),
+        (frozenset[list[int]], "a frozenset has no room for lists, which Python cannot hash; use a list"),
+        (set[Named], "a set has no room for Named, which"),
+        (set[Point], "a set has no room for Point, which"),
+        (set[Keys], "a set has no room for dicts, which"),
+        (set[dict[str, int] | list[int]], "a set has no room for dicts, which"),
+        (set[tuple[int, list[int]]], "a set has no room for lists, which"),
+        (set[Pair], "a set has no room for lists, which"),
+        (set[Lists], "a set has no room for lists, which"),
+        (set[Annotated[list[int], Field(max_length=3)]], "a set has no room for lists, which"),
+        (Holding, "inner: a set has no room for lists, which"),
+    ],
+)
+def test_a_type_that_no_value_fits_is_refused_where_it_is_declared(type: Any, message: str) -> None:
+    with pytest.raises(RegistrationError) as refused:
+        declare(type)
+    assert f"the parameter 'a': {message}" in str(refused.value)
+
+
+AWARE, NAIVE = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1)  # a naive one
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        (Annotated[int, Field(ge=5, le=5)], 5),
+        (Annotated[int, Field(gt=5, lt=7)], 6),
+        (Annotated[float, Field(gt=5, lt=6)], 5.5),
+        (Annotated[float, Field(ge=5, le=5)], 5),
+        (Annotated[datetime, Field(ge=NAIVE, le=NAIVE)], "2030-01-01T00:00:00"),
+        (set[Frozen], [{"a": 1}]),
+        (set[Fixed], [{"x": 1}]),
+        (set[dict[str, int] | int], [1]),
+        (set[tuple[list[int], ...]], [[]]),
+        (set[tuple[int, str]], [[1, "a"]]),
+        (set[Annotated[Any, AfterValidator(str)]], [1]),
+    ],
+)
+def test_a_type_that_some_value_fits_is_taken(type: Any, value: Any) -> None:
+    declare(type).bind({"a": value, "b": []})
+
+
+def test_limits_that_cannot_be_compared_are_left_to_pydantic() -> None:
+    assert declare(Annotated[datetime, Field(ge=AWARE, le=NAIVE)])
+
+
+def test_a_reference_is_followed_once() -> None:
+    def after(schema: core_schema.CoreSchema) -> core_schema.CoreSchema:
+        return TypeAdapter(Annotated[Any, Field(ge=3)]).core_schema | {"schema": schema}
+
+    loop = core_schema.union_schema([core_schema.definition_reference_schema("loop"), core_schema.str_schema()])
+    found = core_schema.definitions_schema(
+        after(core_schema.definition_reference_schema("loop")), [loop | {"ref": "loop"}]
+    )
+    with pytest.raises(UnusableType, match="the constraint ge=3 is for numbers, and cannot be applied to str"):
+        check_constraints(found)

@@ -375,3 +375,24 @@ def test_a_class_of_objects_that_json_has_values_for_is_an_action() -> None:
         x: int
 
     assert Tesseron("shop").action("point").handler(Point).output_schema is not None
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"x": int}, "has no JSON Schema (a dict is no type); use a model"),
+        ([int], "has no JSON Schema (a list is no type); use a model"),
+        (lambda: 1, "is a function; give .output(…) a type"),
+        (print, "is a function; give .output(…) a type"),
+        (Annotated[str, Field(ge=3)], "cannot be used: the constraint ge=3 is for numbers"),
+    ],
+)
+def test_an_output_that_is_no_type_is_refused_where_it_is_declared(declared: Any, message: str) -> None:
+    app = Tesseron("shop")
+    with pytest.raises(RegistrationError) as refused:
+        app.action("act").output(declared).handler(lambda: 1)
+    assert message in str(refused.value)
+
+
+def test_a_return_annotation_that_cannot_be_used_promises_nothing() -> None:
+    assert output_for(lambda: 1, name="act", declared=UNSET, returned=Annotated[str, Field(ge=3)]) is None
