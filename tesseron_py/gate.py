@@ -55,8 +55,14 @@ class Gate:
                         f"{where}: the question {question!r} names {{{name}}}, which is one field's name and another's"
                         f" alias, so it could show either; name one that is clear ({known}), or rename the alias"
                     )
+                written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+                if name in fields:
+                    raise RegistrationError(
+                        f"{where}: the question {question!r} has {{{written}}}, and a field is shown as it is, without a"
+                        f" format; write {{{name}}}"
+                    )
                 raise RegistrationError(
-                    f"{where}: the question {question!r} names {{{name}}}, which is not a field of the input"
+                    f"{where}: the question {question!r} names {{{written}}}, which is not a field of the input"
                     f" (they are: {known}; formats and attributes are not supported)"
                 )
             parts.append((text, name))

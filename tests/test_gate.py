@@ -132,6 +132,16 @@ def test_a_name_that_is_anothers_alias_is_refused() -> None:
     assert question_of(declared, {"dest": "B", "target": "A"}) == "Move from A to B?"
 
 
+@pytest.mark.parametrize("written", ["{name!r}", "{name:>5}", "{name!s:>5}"])
+def test_a_format_is_refused_and_not_the_field(written: str) -> None:
+    with pytest.raises(RegistrationError) as caught:
+        action("drop").confirm(f"Drop {written}?").handler(drop)
+    assert f"has {written}, and a field is shown as it is, without a format; write {{name}}" in str(caught.value)
+
+
+def drop(name: str) -> None: ...
+
+
 def test_two_names_that_are_each_others_leave_none() -> None:
     def swap(target: Source, source: Annotated[str, Field(alias="source")], dest: Target) -> None: ...
 
