@@ -58,8 +58,8 @@ class Gate:
                 written = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
                 if name in fields:
                     raise RegistrationError(
-                        f"{where}: the question {question!r} has {{{written}}}, and a field is shown as it is, without a"
-                        f" format; write {{{name}}}"
+                        f"{where}: the question {question!r} has {{{written}}}, and a field is shown as it is, without"
+                        f" a format; write {{{name}}}"
                     )
                 raise RegistrationError(
                     f"{where}: the question {question!r} names {{{written}}}, which is not a field of the input"
