@@ -130,7 +130,8 @@ def form_for(schema_type: Any = str, *, lists: bool = False) -> AnswerForm:
     Args:
         schema_type: A model, dataclass, TypedDict or NamedTuple, whose fields are asked for; or one value's type, asked
             for in a field `value` (`str`: `response`).
-        lists: Whether several choices may be asked for as a list (MCP since 2025-11-25), and not by one boolean each.
+        lists: Whether several choices may be asked for as a list, and not by one boolean each, and the defaults of all
+            fields are shown, and not those of booleans alone (MCP since 2025-11-25).
 
     Raises:
         InvalidSchema: It cannot be asked for; the message names the field and says what can be.
@@ -173,7 +174,7 @@ def _asked(name: str, schema: Mapping[str, Any]) -> Asked:
 
 @cached_by_type
 def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
-    """Without lists, and with them."""
+    """For clients without lists, and for those with them."""
     name = "response" if schema_type is str else "value"
     if isinstance(schema_type, (list, tuple, set, frozenset, dict)):
         raise InvalidSchema(
@@ -203,10 +204,7 @@ def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
         )
     root = group_of(document, inlined, single=single, name=named(schema_type))
     key = name if single else None
-    plain = _laid_out(Layout(root, lists=False), validator, key)
-    if all(each.several is None for each in root.fields()):
-        return plain, plain
-    return plain, _laid_out(Layout(root, lists=True), validator, key)
+    return _laid_out(Layout(root, lists=False), validator, key), _laid_out(Layout(root, lists=True), validator, key)
 
 
 def _no_form(declared: Any, error: Exception) -> str:
