@@ -321,7 +321,7 @@ class Context(_Facts):
             except InvalidAnswer as error:
                 if attempts <= 0:
                     raise
-                text, form = form.again(question, value, error, booleans_only=self._has_lists() is False)
+                text, form = form.again(question, value, error, booleans_only=self._has_lists() is not True)
 
     def _has_lists(self) -> bool | None:
         """Whether this call's client can show, in a form, a list and the defaults of all fields; `None`: not known."""

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from ..errors import InvalidAnswer, InvalidSchema, TesseronError
 from ..jsontext import decode, encode
-from .again import Asked, asked_again, with_defaults, with_kept
+from .again import Asked, asked_again, hinted, with_defaults, with_kept
 from .caching import cached_by_type
 from .constraints import UnusableConstraint, unusable_pattern
 from .flat import FlatSchema
@@ -80,7 +80,7 @@ class AnswerForm:
         try:
             return self._read(given, self._kept)
         except Mismatch as error:
-            raise _unfit(error.issues, without_answers(error.issues, self._asked, given)) from None
+            raise _unfit(error.issues, without_answers(error.issues)) from None
         except TesseronError:
             raise  # in an author's own words, for the agent
         except Exception as error:
@@ -169,7 +169,8 @@ def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
 def _asked(name: str, schema: Mapping[str, Any]) -> Asked:
     title = schema.get("title")
     is_secret = schema.get("writeOnly") is True or schema.get("format") == "password"
-    return Asked((name,), title if isinstance(title, str) and title else name, (name,), is_secret)
+    hint = hinted(schema.get("description"), schema.get("examples"))
+    return Asked((name,), title if isinstance(title, str) and title else name, (name,), is_secret, hint)
 
 
 @cached_by_type

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InvalidSchema
 from ..unset import UNSET
-from .again import Asked
+from .again import Asked, hinted
 from .fields import Field
 from .flat import equal
 from .issues import Issue, shortened, spelled
@@ -59,7 +59,8 @@ class Layout:
         parts = [Asked(each.path, each.title, ()) for each in self.root.groups()]
         for each in self.root.fields():
             names = tuple(name for name, field in self.fields.items() if field is each)
-            parts.append(Asked(each.path, each.title, names, each.is_secret))
+            hint = hinted(each.written.get("description"), each.examples)
+            parts.append(Asked(each.path, each.title, names, each.is_secret, hint))
         return parts
 
     def read(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:

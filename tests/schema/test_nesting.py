@@ -536,7 +536,7 @@ def test_what_the_author_checks_of_an_object_is_checked() -> None:
         range: Range = Field(default_factory=Range)
 
     assert form_for(Form).parse({"range.low": 1, "range.high": 2}).range.low == 1
-    assert issues(Form, {"range.low": 3}) == [("low is not above high", ["range"])]
+    assert issues(Form, {"range.low": 3}) == [("what was given does not fit", ["range"])]
 
 
 def test_what_an_object_is_by_default_is_shown_in_its_fields() -> None:
