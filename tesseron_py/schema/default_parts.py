@@ -68,7 +68,7 @@ class DefaultParts:
         for place, member in enumerate(members):
             found = _found(value, member, place)
             if found is UNSET:
-                if member.schema["type"] == "default" or isinstance(value, Mapping):
+                if isinstance(value, (Mapping, tuple)):
                     continue
                 raise _Unknown
             if (written := self._written(member.schema, found)) is not UNSET:

@@ -58,6 +58,8 @@ class AnswerForm:
     """Sent as it is; not to be changed, since forms are shared."""
     _read: Callable[[dict[str, Any], Mapping[str, Any]], Any] = field(repr=False)
     """Of an answer, and what the form shows of one before it."""
+    _is_left_out: Callable[[str, Any], bool] = field(repr=False)
+    """Whether what came for a property says that nothing was given."""
     _asked: Sequence[Asked] = field(default=(), repr=False)
     _kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _first: dict[str, Any] | None = field(default=None, repr=False)
@@ -104,7 +106,7 @@ class AnswerForm:
             booleans_only: The client shows the defaults of booleans alone (MCP before 2025-11-25).
         """
         first = self._first or self.schema
-        content = {**self._kept, **content}
+        content = {**self._kept, **with_kept(dict(content), self._kept, first, self._is_left_out)}
         schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
         form = replace(self, schema=schema, _kept=kept, _first=first)
         return asked_again(question, self._asked, content, error.told or error.data), form
@@ -163,7 +165,12 @@ def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
             raise Mismatch(issues)
         return answer
 
-    return AnswerForm(document, read, [_asked(name, each) for name, each in (document.get("properties") or {}).items()])
+    return AnswerForm(
+        document,
+        read,
+        flat.is_left_out,
+        [_asked(name, each) for name, each in (document.get("properties") or {}).items()],
+    )
 
 
 def _asked(name: str, schema: Mapping[str, Any]) -> Asked:
@@ -246,4 +253,4 @@ def _laid_out(layout: Layout, validator: JsonValidator, single: str | None) -> A
             raise Mismatch(issues)
         return value if single is None else value[single]
 
-    return AnswerForm(schema, read, layout.asked())
+    return AnswerForm(schema, read, layout.is_left_out, layout.asked())

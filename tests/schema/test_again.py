@@ -10,7 +10,17 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from pydantic import AfterValidator, BaseModel, ConfigDict, EmailStr, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    EmailStr,
+    Field,
+    HttpUrl,
+    PastDate,
+    field_validator,
+    model_validator,
+)
 
 from tesseron_py import Context, Tesseron
 from tesseron_py.errors import ActionError, InvalidAnswer
@@ -251,6 +261,21 @@ def test_what_is_left_alone_is_what_the_form_shows() -> None:
     assert older.parse({"n": 1}) == Wipe(n=1, wipe=False, tags={"y"})
 
 
+def test_what_is_emptied_and_taken_for_what_the_form_shows_is_told_as_that() -> None:
+    class Stay(BaseModel):
+        nights: Annotated[int, Field(ge=0)] = 5
+
+    form = form_for(Stay)
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse({"nights": -1})
+    _, second = form.again("?", {"nights": -1}, refused.value)
+    with pytest.raises(InvalidAnswer) as refused:
+        second.parse({"nights": ""})
+    question, third = second.again("?", {"nights": ""}, refused.value)
+    assert question.splitlines()[3:] == ["- Nights: at least 0 is expected, you gave -1"]
+    assert third.schema["properties"]["nights"]["default"] == -1
+
+
 def test_what_is_left_alone_in_an_object_is_what_the_form_shows() -> None:
     class Stay(BaseModel):
         n: Annotated[int, Field(ge=0)]
@@ -323,8 +348,8 @@ def test_a_pattern_is_told_in_the_words_of_its_author() -> None:
 
     message, lines = told(form_for(Form), {"pin": "12", "code": "A", "word": "y"})
     assert lines == [
-        '- Pin: it is not of the form that is expected: Four digits, for example "1234", "0000" (its pattern is ^\\d{4}$),'
-        ' you gave "12"',
+        '- Pin: it is not of the form that is expected: Four digits, for example "1234", "0000" (its pattern is'
+        ' ^\\d{4}$), you gave "12"',
         '- Code: it is not of the form that is expected: for example "abc" (its pattern is ^[a-z]+$), you gave "A"',
         '- Word: it is not of the form that is expected (its pattern is ^x), you gave "y"',
     ]
@@ -442,6 +467,20 @@ def test_an_agent_hears_nothing_of_it_however_a_validator_writes_it(kind: Any, g
     assert written in refused.value.told[0]["message"]
     assert [issue["message"] for issue in refused.value.data] == ["what was given does not fit"]
     assert written not in str(refused.value)
+
+
+def test_an_agent_hears_pydantics_own_words_where_they_hold_the_limit_alone() -> None:
+    class Form(BaseModel):
+        price: Annotated[Decimal, Field(decimal_places=2)] = Decimal(0)
+        born: PastDate = date(2000, 1, 1)
+        page: HttpUrl | None = None
+
+    given = {"price": "0.12345", "born": "2999-01-01", "page": "ftp://hidden.example"}
+    message, _ = told(form_for(Form), given)
+    assert "price: Decimal input should have no more than 2 decimal places" in message
+    assert "born: Date should be in the past" in message
+    assert "page: URL scheme should be 'http' or 'https'" in message
+    assert not [each for each in given.values() if each in message]
 
 
 def test_of_an_object_with_a_secret_an_agent_hears_no_words_but_ours() -> None:

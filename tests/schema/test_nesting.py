@@ -386,6 +386,34 @@ def test_a_default_of_which_a_part_is_not_known_is_not_shown() -> None:
     assert (read.wide, read.wrong, read.odd, read.wrapped.root) == (Wide(), Wrong(), Wide(), Wide())
 
 
+def test_a_default_may_be_a_place_in_a_tuple_a_dict_or_nothing() -> None:
+    class Pair(NamedTuple):
+        wipe: bool = False
+        days: int = 1
+
+    class Inner(BaseModel):
+        wipe: bool = Field(False, alias="wipeIt")
+        note: str | None = None
+        more: Sharing | None = None
+
+    class Form(BaseModel):
+        pair: Pair = Pair(True, 9)
+        short: Pair = (True,)  # type: ignore[assignment]  # pydantic takes a default as it is
+        given: Inner = {"wipeIt": True}  # type: ignore[assignment]  # likewise
+        named: Inner = {"wipe": True}  # type: ignore[assignment]  # likewise
+        other: Inner = Sharing()  # type: ignore[assignment]  # likewise
+        whole: Inner = Inner(wipeIt=True, more=Sharing(days=3))
+
+    form = form_for(Form)
+    found = shows(form)
+    assert [found[name] for name in ("pair.wipe", "pair.days", "short.wipe", "short.days")] == [True, 9, True, 1]
+    assert [found[name] for name in ("given.wipeIt", "named.wipeIt", "other.wipeIt")] == [True, True, "-"]
+    assert [found[name] for name in ("whole.more.days", "other.more.days", "given.more.days")] == [3, "-", 30]
+    read = form.parse({"pair.wipe": False, "given.note": "x", "other.wipeIt": False, "whole.note": "x"})
+    assert (read.pair, read.given, read.other) == (Pair(False, 9), Inner(wipeIt=True, note="x"), Inner())
+    assert read.whole == Inner(wipeIt=True, note="x", more=Sharing(days=3))
+
+
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_an_unticked_box_never_comes_back_ticked(era: Any) -> None:
     app = Tesseron("t", "T")
