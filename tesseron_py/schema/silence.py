@@ -16,10 +16,5 @@ UNFIT: Final = "what was given does not fit"
 
 
 def without_answers(issues: Sequence[Issue]) -> list[Issue]:
-    """The issues, each place once, with `UNFIT` in place of a message in words that are not ours."""
-    told: list[Issue] = []
-    for issue in issues:
-        issue = replace(issue, message=UNFIT) if issue.quotes else issue
-        if issue not in told:
-            told.append(issue)
-    return told
+    """The issues, with `UNFIT` in place of a message in words that are not ours."""
+    return [replace(issue, message=UNFIT) if issue.quotes else issue for issue in issues]
