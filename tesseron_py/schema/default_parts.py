@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..unset import UNSET
 
-_INNER: Final = frozenset({"nullable", "definitions", "function-after", "function-before", "function-wrap"})
+_INNER: Final = frozenset({"nullable", "default", "function-after", "function-before", "function-wrap"})
 _VALIDATORS: Final = frozenset({"function-after", "function-before", "function-wrap"})
 
 
@@ -47,7 +47,7 @@ class DefaultParts:
         self._definitions.update({each["ref"]: each for each in definitions if "ref" in each})
 
     def of(self, schema: Mapping[str, Any]) -> tuple[bool, dict[str, Any] | None]:
-        """Of a core schema with a default: whether it is that of an object, and its parts.
+        """Of a core schema with a default: whether it is certainly that of an object, and its parts.
 
         `None` for the parts where they are not known; a part that is what its class says is left out.
         """
@@ -108,19 +108,17 @@ class DefaultParts:
             kind = node.get("type")
             if kind == "definition-ref":
                 node = self._definitions.get(node["schema_ref"], {})
-            elif kind == "definitions":
-                self.define(node["definitions"])
-                node = node["schema"]
-            elif kind in _INNER or kind == "default":
+            elif kind in _INNER:
                 validated = validated or kind in _VALIDATORS
                 node = node["schema"]
+            elif node.get("root_model"):  # a value of it has no attributes of that name
+                validated, node = True, node["schema"]
             elif kind in ("model", "dataclass"):
-                if node.get("custom_init") or node.get("post_init") or node.get("root_model"):
-                    validated = True
+                validated = validated or bool(node.get("custom_init") or node.get("post_init"))
                 inner = node["schema"]
                 while inner.get("type") in _VALIDATORS:
                     validated, inner = True, inner["schema"]
-                return (None if node.get("root_model") else {**node, "schema": inner}), validated
+                return {**node, "schema": inner}, validated
             else:
                 return (node if kind in ("typed-dict", "named-tuple") else None), validated
         return None, validated

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
+from ..unset import UNSET
 from .default_parts import DefaultParts
 from .generate import BaseSchema
 from .spelling import written_duration
@@ -43,7 +44,11 @@ class FormSchema(BaseSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         is_object, parts = self._parts.of(schema)
-        return self.generate_inner(schema["schema"]) | {PARTS: parts} if is_object else super().default_schema(schema)
+        if is_object:
+            return self.generate_inner(schema["schema"]) | {PARTS: parts}
+        # What it turns out to be, an object perhaps, is not known here.
+        written = super().default_schema(schema)
+        return written if schema.get("default", UNSET) is None else written | {PARTS: None}
 
     def encode_default(self, dft: Any) -> Any:
         # pydantic writes 400 days as a year and 35 days, and a form takes no years.

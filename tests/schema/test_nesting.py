@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Ty
 
 import pytest
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasPath,
     BaseModel,
@@ -17,6 +18,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic.experimental.pipeline import validate_as
 from typing_extensions import TypeAliasType, TypedDict
 
 from tesseron_py import Context, Tesseron
@@ -412,6 +414,46 @@ def test_a_default_may_be_a_place_in_a_tuple_a_dict_or_nothing() -> None:
     read = form.parse({"pair.wipe": False, "given.note": "x", "other.wipeIt": False, "whole.note": "x"})
     assert (read.pair, read.given, read.other) == (Pair(False, 9), Inner(wipeIt=True, note="x"), Inner())
     assert read.whole == Inner(wipeIt=True, note="x", more=Sharing(days=3))
+
+
+def test_parts_that_are_odd_are_read_all_the_same() -> None:
+    Noted = Annotated[str | None, AfterValidator(lambda note: note)]
+
+    @dataclass
+    class Kept:
+        wipe: bool = False
+        note: Noted = None
+        word: Annotated[str, AfterValidator(str.strip)] = None  # type: ignore[assignment]  # as people write it
+        mixed: set[Literal["x", 1]] = field(default_factory=set)
+        made: int = field(default=3, init=False)
+
+    class Rooted(RootModel[Sharing]):
+        root: Sharing = Sharing()
+
+    @dataclass
+    class Posted:
+        wipe: bool = False
+
+        def __post_init__(self) -> None:
+            self.wipe = True
+
+    class Form(BaseModel):
+        kept: Kept = Kept(wipe=True, mixed={"x", 1})
+        rooted: Rooted = Field(default_factory=Rooted)
+        posted: Posted = Field(default_factory=Posted)
+        piped: Annotated[Sharing, validate_as(Sharing).transform(lambda each: each)] = Field(
+            default_factory=lambda: Sharing(publish=True)
+        )
+
+    form = form_for(Form, lists=True)
+    assert shows(form) == {
+        "kept.wipe": True, "kept.note": "-", "kept.word": "-", "kept.mixed": ["x", "1"],
+        "rooted.publish": "-", "rooted.days": "-", "rooted.note": "-", "posted.wipe": "-",
+        "piped.publish": "-", "piped.days": "-", "piped.note": "-",
+    }  # fmt: skip
+    assert form.parse({"rooted.publish": False, "rooted.note": ""}).rooted.root == Sharing(note="")
+    assert form.parse({"piped.publish": False}).piped == Sharing()
+    assert form.parse({"kept.wipe": False}).kept == Kept(mixed={"x", 1})
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
