@@ -213,10 +213,9 @@ def _check_titles(schema: Mapping[str, Any], name: str) -> None:
 
 
 def _has_choices(schema: Mapping[str, Any]) -> bool:
-    options = [
-        each for keyword in ("oneOf", "anyOf") for each in schema.get(keyword) or () if isinstance(each, Mapping)
-    ]
-    return any("enum" in each or "const" in each for each in (schema, *options))
+    options = [schema.get("oneOf"), schema.get("anyOf")]
+    parts = [schema, *(each for listed in options if isinstance(listed, list) for each in listed)]
+    return any(isinstance(each, Mapping) and ("enum" in each or "const" in each) for each in parts)
 
 
 def _is_free(schema: Mapping[str, Any]) -> bool:

@@ -349,3 +349,10 @@ def test_two_choices_with_one_title_are_refused(schema: dict[str, Any]) -> None:
 def test_one_choice_twice_is_one() -> None:
     assert taken({"oneOf": [{"const": "a", "title": "X"}, {"const": "a", "title": "X"}]}, "a") is False
     assert taken({"anyOf": [{"const": 1, "title": "X"}, {"const": 1.0, "title": "X"}]}, 1) is True
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "enum"])
+@pytest.mark.parametrize("wrong", [True, 5, "ab", {}, None])
+def test_choices_that_are_no_list_are_refused(keyword: str, wrong: Any) -> None:
+    with pytest.raises(InvalidSchema):
+        form_for_json_schema({"type": "object", "properties": {"p": {keyword: wrong}}})
