@@ -325,7 +325,7 @@ class Context(_Facts):
                 self._did_not_fit(text, value, error)
                 if attempts <= 0:
                     raise
-                text, form = form.again(question, value, error, booleans_only=self._has_lists() is False)
+                text, form = form.again(question, value, error, booleans_only=self._has_lists() is not True)
 
     def _did_not_fit(self, question: str, content: dict[str, Any], error: InvalidAnswer) -> None:
         if (listener := unfit_answers.get()) is not None:

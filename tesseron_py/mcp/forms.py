@@ -82,7 +82,8 @@ def _field(name: str, given: Any, version: str) -> dict[str, Any]:
 def _branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema itself; or of an optional or a union, its first branch that is not null, under its own title.
 
-    What one branch of several, or one choice, says of itself would be said of the field, so it is not said.
+    What one branch of several, or one choice, says of itself would be said of the field, so it is not said; nor are its
+    limits, where another branch is a field of the same type.
     """
     for key in ("anyOf", "oneOf"):
         branches = schema.get(key)
@@ -92,8 +93,27 @@ def _branch(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         if left:
             is_field = len(left) == 1 and "const" not in left[0]
             said = left[0] if is_field else _without(left[0], "title", "description")
+            if any(_is_alike(each, said) for each in left[1:]):
+                said = {"type": _type(said)} | _all_choices(left) | {k: said[k] for k in ("items",) if k in said}
             return {**said, **{k: v for k, v in schema.items() if k != key and v is not None}}
     return schema
+
+
+def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether what the one takes may be given in a field for the other, so that the limits of either would be wrong."""
+    kinds = {_type(one), _type(other)}
+    return len(kinds) == 1 or kinds == {"integer", "number"}
+
+
+def _all_choices(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The choices of all branches; nothing where one is free."""
+    values: list[Any] = []
+    for each in branches:
+        choices = [each["const"]] if "const" in each else each.get("enum")
+        if not isinstance(choices, Sequence) or isinstance(choices, str):
+            return {}
+        values += [value for value in choices if value not in values]
+    return {"enum": values}
 
 
 def _chosen(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -174,7 +194,7 @@ def _named(schema: Mapping[str, Any]) -> list[tuple[str, str | None]] | None:
     if not isinstance(names, Sequence) or isinstance(names, str) or len(names) != len(values):
         names = [None] * len(values)
     choices = {
-        value: name if isinstance(name, str) else None
+        value: name if isinstance(name, str) and name else None
         for value, name in zip(values, names, strict=True)
         if isinstance(value, str)
     }
@@ -190,7 +210,7 @@ def _titled(branches: Any) -> list[tuple[str, str | None]] | None:
         if not isinstance(branch, Mapping) or not isinstance(branch.get("const"), str):
             return None
         title = branch.get("title")
-        choices[branch["const"]] = title if isinstance(title, str) else None
+        choices[branch["const"]] = title if isinstance(title, str) and title else None
     return list(choices.items())
 
 

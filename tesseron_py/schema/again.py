@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..plain import plain
 from .fields import is_shown
+from .flat import shown_type
 from .issues import SHOWN, shortened, spelled
 from .spelling import spelled_value
 
@@ -21,6 +22,7 @@ LONGEST_KEPT: Final = 16_384
 """Characters of a text that a form holds as what was typed; a longer one would come back with every question."""
 _LONGEST: Final = 300  # characters of what is said of one field
 _GOT: Final = re.compile(r", got (null|a boolean|a number|a string|a list|an object)$")
+_PATTERN: Final = re.compile(r"a string that matches (.*) is expected", re.DOTALL)
 _UNFIT: Final = "what you gave does not fit"
 
 
@@ -33,12 +35,22 @@ class Asked:
         title: What the person read.
         properties: The properties of the form that ask for it; none for an object.
         is_secret: What was typed is shown to nobody again.
+        hint: What is expected there, in the author's words.
     """
 
     path: tuple[str, ...]
     title: str
     properties: tuple[str, ...]
     is_secret: bool = False
+    hint: str = ""
+
+
+def hinted(description: Any, examples: Any) -> str:
+    """What an author says of what is expected in a field: its description, and up to three examples."""
+    said = [description.strip().rstrip(".")] if isinstance(description, str) and description.strip() else []
+    if isinstance(examples, (list, tuple)) and examples:
+        said.append(f"for example {', '.join(map(shortened, examples[:3]))}")
+    return ", ".join(said)
 
 
 def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any], issues: Sequence[Any]) -> str:
@@ -60,10 +72,13 @@ def asked_again(question: str, asked: Sequence[Asked], content: Mapping[str, Any
         if any(_tells(message, each, content, own=each is about) for each in asked if each.is_secret):
             message = _UNFIT
         message = _GOT.sub("", message) if message != "required, but missing" else "it is missing"
+        if (pattern := _PATTERN.fullmatch(message)) is not None:
+            hint = "" if about is None or not about.hint else f": {about.hint}"
+            message = f"it is not of the form that is expected{hint} (its pattern is {pattern[1]})"
         if message not in said:
             said.append(message)
         if about is not None and not about.is_secret and (shown := _given(about, content)) is not None:
-            given[title] = f", you gave {shown}"
+            given[title] = f", {shown}"
     lines = [_line(title, "; ".join(said), given.get(title, "")) for title, said in faults.items()]
     if len(lines) > LINES:
         lines[LINES:] = [f"- and {len(lines) - LINES} more"]
@@ -85,11 +100,10 @@ def with_defaults(
     secret = {name for each in asked if each.is_secret for name in each.properties}
     properties = {name: dict(each) for name, each in (schema.get("properties") or {}).items()}
     for name, each in properties.items():
-        if name in secret or name not in content or (booleans_only and each.get("type") != "boolean"):
+        if name in secret or name not in content or (booleans_only and shown_type(each) != "boolean"):
             continue
         value = content[name]
-        kind = each.get("type")
-        if isinstance(value, str) and isinstance(kind, str) and (spelled := spelled_value(value, kind)) is not None:
+        if isinstance(value, str) and (spelled := spelled_value(value, shown_type(each))) is not None:
             value = spelled
         if is_shown(value, each) and not (isinstance(value, str) and len(value) > LONGEST_KEPT):
             each["default"] = kept[name] = value
@@ -115,7 +129,7 @@ def with_kept(
     shown: dict[str, Any] = {}
     for name, value in kept.items():
         each = schema["properties"][name]
-        has_other = "default" in each or each.get("type") == "boolean"
+        has_other = "default" in each or shown_type(each) == "boolean"
         if name not in schema.get("required", ()) and (
             name not in content or (has_other and is_left_out(name, content[name]))
         ):
@@ -130,11 +144,15 @@ def _about(path: tuple[str | int, ...], asked: Sequence[Asked]) -> Asked | None:
 
 
 def _given(about: Asked, content: Mapping[str, Any]) -> str | None:
-    """What was given for one property, for the eyes of who gave it; nothing for several, which are choices."""
+    """What is said of what was given for one property, to who gave it; nothing for several, which are choices."""
     if len(about.properties) != 1:
         return None
     value = content.get(about.properties[0])
-    return None if value is None or isinstance(value, Mapping) else plain(shortened(value))
+    if value is None or isinstance(value, Mapping):
+        return None
+    if isinstance(value, str) and not value.strip():
+        return "you left it empty"
+    return f"you gave {plain(shortened(value))}"
 
 
 def _tells(message: str, secret: Asked, content: Mapping[str, Any], *, own: bool) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .issues import MISSING, UNKNOWN, Issue, Path, expectation, got, holds, shortened, spelled, worded
+from .issues import FIXED, MISSING, UNKNOWN, Issue, Path, expectation, got, holds, shortened, spelled, worded
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -112,7 +112,7 @@ class _Reading:
             return self._of_tag(kind, context, given, path)
         expected, rest = worded(kind, error["msg"], context, given, self._show(path))
         if expected is None:
-            return _Fault(Issue(rest, path, quotes=True), kind)
+            return _Fault(Issue(rest, path, quotes=kind not in FIXED), kind)
         return _Fault(Issue(expectation(expected) + rest, path), kind, (expected,), rest)
 
     def _of_tag(self, kind: str, context: Any, given: Any, path: Path) -> _Fault:

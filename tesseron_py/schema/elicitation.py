@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from ..errors import InvalidAnswer, InvalidSchema, TesseronError
 from ..jsontext import decode, encode
-from .again import Asked, asked_again, with_defaults, with_kept
+from .again import Asked, asked_again, hinted, with_defaults, with_kept
 from .caching import cached_by_type
 from .flat import FlatSchema
 from .generate import named, reason, schemas_of
@@ -58,6 +58,8 @@ class AnswerForm:
     """Sent as it is; not to be changed, since forms are shared."""
     _read: Callable[[dict[str, Any], Mapping[str, Any]], Any] = field(repr=False)
     """Of an answer, and what the form shows of one before it."""
+    _is_left_out: Callable[[str, Any], bool] = field(repr=False)
+    """Whether what came for a property says that nothing was given."""
     _asked: Sequence[Asked] = field(default=(), repr=False)
     _kept: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _first: dict[str, Any] | None = field(default=None, repr=False)
@@ -80,7 +82,7 @@ class AnswerForm:
         try:
             return self._read(given, self._kept)
         except Mismatch as error:
-            raise _unfit(error.issues, without_answers(error.issues, self._asked, given)) from None
+            raise _unfit(error.issues, without_answers(error.issues)) from None
         except TesseronError:
             raise  # in an author's own words, for the agent
         except Exception as error:
@@ -104,7 +106,7 @@ class AnswerForm:
             booleans_only: The client shows the defaults of booleans alone (MCP before 2025-11-25).
         """
         first = self._first or self.schema
-        content = {**self._kept, **content}
+        content = {**self._kept, **with_kept(dict(content), self._kept, first, self._is_left_out)}
         schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
         form = replace(self, schema=schema, _kept=kept, _first=first)
         return asked_again(question, self._asked, content, error.told or error.data), form
@@ -130,7 +132,8 @@ def form_for(schema_type: Any = str, *, lists: bool = False) -> AnswerForm:
     Args:
         schema_type: A model, dataclass, TypedDict or NamedTuple, whose fields are asked for; or one value's type, asked
             for in a field `value` (`str`: `response`).
-        lists: Whether several choices may be asked for as a list (MCP since 2025-11-25), and not by one boolean each.
+        lists: Whether several choices may be asked for as a list, and not by one boolean each, and the defaults of all
+            fields are shown, and not those of booleans alone (MCP since 2025-11-25).
 
     Raises:
         InvalidSchema: It cannot be asked for; the message names the field and says what can be.
@@ -162,18 +165,24 @@ def form_for_json_schema(schema: Mapping[str, Any]) -> AnswerForm:
             raise Mismatch(issues)
         return answer
 
-    return AnswerForm(document, read, [_asked(name, each) for name, each in (document.get("properties") or {}).items()])
+    return AnswerForm(
+        document,
+        read,
+        flat.is_left_out,
+        [_asked(name, each) for name, each in (document.get("properties") or {}).items()],
+    )
 
 
 def _asked(name: str, schema: Mapping[str, Any]) -> Asked:
     title = schema.get("title")
     is_secret = schema.get("writeOnly") is True or schema.get("format") == "password"
-    return Asked((name,), title if isinstance(title, str) and title else name, (name,), is_secret)
+    hint = hinted(schema.get("description"), schema.get("examples"))
+    return Asked((name,), title if isinstance(title, str) and title else name, (name,), is_secret, hint)
 
 
 @cached_by_type
 def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
-    """Without lists, and with them."""
+    """For clients without lists, and for those with them."""
     name = "response" if schema_type is str else "value"
     if isinstance(schema_type, (list, tuple, set, frozenset, dict)):
         raise InvalidSchema(
@@ -203,10 +212,7 @@ def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
         )
     root = group_of(document, inlined, single=single, name=named(schema_type))
     key = name if single else None
-    plain = _laid_out(Layout(root, lists=False), validator, key)
-    if all(each.several is None for each in root.fields()):
-        return plain, plain
-    return plain, _laid_out(Layout(root, lists=True), validator, key)
+    return _laid_out(Layout(root, lists=False), validator, key), _laid_out(Layout(root, lists=True), validator, key)
 
 
 def _no_form(declared: Any, error: Exception) -> str:
@@ -247,4 +253,4 @@ def _laid_out(layout: Layout, validator: JsonValidator, single: str | None) -> A
             raise Mismatch(issues)
         return value if single is None else value[single]
 
-    return AnswerForm(schema, read, layout.asked())
+    return AnswerForm(schema, read, layout.is_left_out, layout.asked())

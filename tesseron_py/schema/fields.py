@@ -14,8 +14,10 @@ from typing import Any
 
 from ..errors import InvalidSchema
 from .choices import Choices, choices_of
-from .flat import equal
+from .ecma import matches
+from .flat import equal, shown_type
 from .formats import FORMATS
+from .patterns import portable_pattern
 from .several import Several, several_of
 from .spelling import TWO_WAYS, read_text, reads_two_ways, spelled_value
 
@@ -36,6 +38,8 @@ class Field:
         choices: Those of one choice.
         several: Those of several.
         format: That of its type, whether it is published or not.
+        pattern: That of its type, if agents are told of one.
+        examples: Those of its type.
         inherited: Its JSON value in what the object around it is by default; `UNSET` where that is not known.
     """
 
@@ -50,6 +54,8 @@ class Field:
     choices: Choices | None
     several: Several | None
     format: str | None
+    pattern: str | None
+    examples: tuple[Any, ...]
     inherited: Any
 
     @property
@@ -88,7 +94,11 @@ class Field:
         if not isinstance(given, str):
             return given, None
         if kind == "string":
-            return (given, None) if given == self.written.get("default") else read_text(given, self.format)
+            if given == self.written.get("default"):
+                return given, None
+            if self.pattern is not None and not matches(given, self.pattern):
+                return given, f"a string that matches {self.pattern} is expected"
+            return read_text(given, self.format)
         spelled = spelled_value(given, kind)
         if spelled is None:
             return given, TWO_WAYS if reads_two_ways(given, kind) else None
@@ -135,8 +145,16 @@ def field_of(
         choices=choices,
         several=several,
         format=schema["format"] if isinstance(schema.get("format"), str) else None,
+        pattern=_pattern(schema) if choices is None and several is None else None,
+        examples=tuple(schema["examples"]) if isinstance(schema.get("examples"), list) else (),
         inherited=inherited,
     )
+
+
+def _pattern(schema: Mapping[str, Any]) -> str | None:
+    """The pattern that agents are told of for such a type; clients check it as ECMAScript has it, and so do forms."""
+    pattern = schema.get("pattern")
+    return pattern if isinstance(pattern, str) and portable_pattern(pattern) is not None else None
 
 
 def title_of(name: str) -> str:
@@ -211,17 +229,18 @@ _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 def is_shown(value: Any, field: Mapping[str, Any]) -> bool:
     """Whether a client can show `value` as the default of a published field: others would only confuse it."""
-    kind, format = field.get("type", "string"), field.get("format")
-    if isinstance(kind, list):
-        return any(is_shown(value, {**field, "type": each}) for each in kind)
+    kind, format = shown_type(field), field.get("format")
     if kind == "array":
         items = field.get("items")
         return isinstance(value, list) and isinstance(items, Mapping) and all(is_shown(each, items) for each in value)
     for options in (field.get("oneOf"), field.get("anyOf")):
-        if isinstance(options, list):
-            return any(isinstance(each, Mapping) and equal(each.get("const"), value) for each in options)
-    if isinstance(enum := field.get("enum"), list):
-        return any(equal(value, each) for each in enum)
+        if isinstance(options, list) and not any(
+            isinstance(each, Mapping) and "const" in each and equal(each["const"], value) for each in options
+        ):
+            return False
+    choices = [field["const"]] if "const" in field else field.get("enum")
+    if isinstance(choices, list) and not any(equal(value, each) for each in choices):
+        return False
     match kind:
         case "string":
             return isinstance(value, str) and (format is None or format not in FORMATS or FORMATS[format][0](value))

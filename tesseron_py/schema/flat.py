@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..errors import InvalidSchema
 from .ecma import compiled
@@ -33,8 +33,9 @@ _Check: TypeAlias = Callable[[Any], str | None]
 class _Field:
     types: tuple[str, ...] | None
     """`None` takes any."""
-    shown: str | None = None
+    shown: str = "string"
     """The type that a client is shown the field as."""
+    has_choices: bool = False
     has_format: bool = False
     is_free: bool = True
     """Whether an empty text is one like any other."""
@@ -42,17 +43,19 @@ class _Field:
 
     def prepared(self, value: Any) -> tuple[Any, str | None]:
         """What a text means that came where no text is asked for, and what is wrong if it may mean two things."""
-        if not isinstance(value, str) or self.shown is None or self.fault(value) is None:
+        if not isinstance(value, str) or self.shown not in _SPELLED:
             return value, None
-        if (spelled := spelled_value(value, self.shown)) is not None:
+        is_text = self.fault(value) is None
+        spelled = spelled_value(value, self.shown)
+        if spelled is not None and not (is_text and self.has_choices and self.fault(spelled) is not None):
             return spelled, None
-        return value, TWO_WAYS if reads_two_ways(value, self.shown) else None
+        return value, TWO_WAYS if not is_text and reads_two_ways(value, self.shown) else None
 
     def is_left_out(self, value: Any) -> bool:
         """Whether it says, in an optional field, that nothing was given."""
         if not isinstance(value, str) or value.strip() or self.is_free:
             return False
-        return self.has_format or self.fault(value) is not None
+        return self.has_format or (self.shown in _SPELLED and not self.has_choices) or self.fault(value) is not None
 
     def fault(self, value: Any) -> str | None:
         if self.types is not None and not any(_is_of(value, type) for type in self.types):
@@ -131,7 +134,14 @@ def _field(schema: Mapping[str, Any], name: str) -> _Field:
     types = types if isinstance(types, list) else [types]
     if not all(isinstance(type, str) for type in types):
         raise InvalidSchema(f"the type of the property {shortened(name)} of a form is no name: {shortened(types)}")
-    found = _Field(tuple(types) or None, _shown(schema), "format" in schema, _is_free(schema, types))
+    found = _Field(
+        tuple(types) or None,
+        shown_type(schema),
+        _has_choices(schema),
+        "format" in schema,
+        _is_free(schema),
+    )
+    _check_titles(schema, name)
     for keyword, value in schema.items():
         if keyword == "type" or _is_annotation(keyword):
             continue
@@ -148,26 +158,68 @@ def _field(schema: Mapping[str, Any], name: str) -> _Field:
     return found
 
 
-def _shown(schema: Mapping[str, Any]) -> str | None:
-    """Of several types the first, of alternatives the first that is not null; `None` for what is shown as text."""
+def shown_type(schema: Mapping[str, Any]) -> str:
+    """The type that a client is shown a field as: of several the first, of alternatives that of the first.
+
+    Null is none of them, choices without a type have that of their values, and what has no type is text.
+    """
     type = schema.get("type")
-    if isinstance(type, list):
-        type = next(iter(type), None)
-    if type is None:
-        for keyword in ("anyOf", "oneOf"):
-            options = schema.get(keyword)
-            for option in options if isinstance(options, list) else ():
-                if isinstance(option, Mapping) and option.get("type") != "null":
-                    return _shown(option)
-        values = schema.get("enum", [schema["const"]] if "const" in schema else None)
-        if isinstance(values, list) and values and all(isinstance(each, bool) for each in values):
-            return "boolean"
-        return None
-    return type if type in ("boolean", "integer", "number") else None
+    types = type if isinstance(type, list) else [type]
+    if type is not None:
+        return next((each for each in types if each in _SHOWN), "string")
+    for keyword in ("anyOf", "oneOf"):
+        options = schema.get(keyword)
+        left = [each for each in options if isinstance(each, Mapping)] if isinstance(options, list) else []
+        if left and all("const" in each for each in left):
+            return _type_of([each["const"] for each in left])
+        for option in left:
+            if option.get("type") != "null":
+                return shown_type(option)
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    return _type_of(values) if isinstance(values, list) else "string"
 
 
-def _is_free(schema: Mapping[str, Any], types: list[str]) -> bool:
-    if types and "string" not in types:
+_SPELLED: Final = ("boolean", "integer", "number")
+_SHOWN: Final = (*_SPELLED, "string", "array", "object")
+
+
+def _type_of(values: list[Any]) -> str:
+    values = [each for each in values if each is not None]
+    if values and all(isinstance(each, bool) for each in values):
+        return "boolean"
+    if not values or not all(map(_is_number, values)):
+        return "string"
+    return "integer" if all(isinstance(each, int) for each in values) else "number"
+
+
+def _check_titles(schema: Mapping[str, Any], name: str) -> None:
+    """Two choices with one title are one to a person."""
+    found: list[tuple[Any, Any]] = []
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if isinstance(values, list) and isinstance(names, list) and len(values) == len(names):
+        found = list(zip(values, names, strict=True))
+    for keyword in ("oneOf", "anyOf"):
+        options = schema.get(keyword)
+        if isinstance(options, list) and all(isinstance(each, Mapping) and "const" in each for each in options):
+            found = [(each["const"], each.get("title")) for each in options]
+    shown: dict[str, Any] = {}
+    for value, title in found:
+        text = title if isinstance(title, str) and title else value if isinstance(value, str) else shortened(value)
+        if not equal(shown.setdefault(text, value), value):
+            raise InvalidSchema(
+                f"two choices of the property {shortened(name)} of a form, {shortened(shown[text])} and"
+                f" {shortened(value)}, have the same title, {shortened(text)}; a person cannot tell them apart"
+            )
+
+
+def _has_choices(schema: Mapping[str, Any]) -> bool:
+    options = [schema.get("oneOf"), schema.get("anyOf")]
+    parts = [schema, *(each for listed in options if isinstance(listed, list) for each in listed)]
+    return any(isinstance(each, Mapping) and ("enum" in each or "const" in each) for each in parts)
+
+
+def _is_free(schema: Mapping[str, Any]) -> bool:
+    if shown_type(schema) != "string":
         return False
     return schema.get("minLength", 0) in (0, None) and not schema.keys() & {"format", "enum", "const", "oneOf", "anyOf"}
 

@@ -245,4 +245,13 @@ def expectation(expected: str) -> str:
 
 def _message(type: str, text: str, context: Mapping[str, Any], given: Any, show: bool) -> tuple[str, bool]:
     expected, rest = worded(type, text, context, given, show)
-    return (rest, True) if expected is None else (expectation(expected) + rest, False)
+    return (rest, type not in FIXED) if expected is None else (expectation(expected) + rest, False)
+
+
+FIXED: Final = frozenset(
+    {
+        "date_future", "date_past", "datetime_future", "datetime_past", "decimal_max_digits", "decimal_max_places",
+        "decimal_whole_digits", "url_parsing", "url_scheme", "url_too_long", "uuid_version",
+    }
+)  # fmt: skip
+"""Faults that pydantic tells of in words that hold the limit alone, and nothing of what came."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InvalidSchema
 from ..unset import UNSET
-from .again import Asked
+from .again import Asked, hinted
 from .fields import Field
 from .flat import equal
 from .issues import Issue, shortened, spelled
@@ -23,7 +23,8 @@ class Layout:
 
     Args:
         root: The fields.
-        lists: Whether the form may have lists; without them several choices are one boolean each.
+        lists: Whether the form may have lists, and clients show the defaults of all fields; without them several
+            choices are one boolean each, and only the defaults of booleans are shown.
 
     Raises:
         InvalidSchema: Two fields have one name.
@@ -58,7 +59,8 @@ class Layout:
         parts = [Asked(each.path, each.title, ()) for each in self.root.groups()]
         for each in self.root.fields():
             names = tuple(name for name, field in self.fields.items() if field is each)
-            parts.append(Asked(each.path, each.title, names, each.is_secret))
+            hint = hinted(each.written.get("description"), each.examples)
+            parts.append(Asked(each.path, each.title, names, each.is_secret, hint))
         return parts
 
     def read(self, content: Mapping[str, Any]) -> tuple[dict[str, Any], list[Issue]]:
@@ -111,22 +113,38 @@ class _Reading:
         return value
 
     def _is_filled_in(self, group: Group) -> bool:
-        """Whether an optional object is given: a field of it is, with more than an empty text or box.
+        """Whether an object that the form can go without is given.
 
-        Where nothing is but what a client fills in by itself, its defaults, and a field that is needed is empty, it is
-        not.
+        One that is an object by default is, when a field of it is anything else than what the form shows. Another is,
+        when a field is more than an empty text or box. What a client fills in by itself, the defaults that it shows,
+        makes none where nothing else is given, or a field that is needed is empty.
         """
+        if group.has_default:
+            return any(
+                self._is_filled_in(each) if isinstance(each, Group) else any(map(self._differs, self._names(each)))
+                for each in group.members.values()
+            )
         names = [name for each in group.fields() for name in self._names(each)]
         came = [name for name in names if name in self._given and not self._is_blank(name)]
         needed = list(_needed(group))
-        return bool(came) and (
-            not needed
-            or any(name in came for each in needed for name in self._names(each))
-            or not all(map(self._is_untouched, came))
-        )
+        if not needed:
+            return any(self._differs(name) or not self._is_shown(name) for name in came)
+        return any(name in came for each in needed for name in self._names(each)) or any(map(self._differs, came))
 
-    def _is_untouched(self, name: str) -> bool:
-        return equal(self._given[name], self._layout.properties[name].get("default", UNSET))
+    def _differs(self, name: str) -> bool:
+        """Whether what came for a property is anything else than what the form has for it."""
+        if name not in self._given:
+            return False
+        field, written = self._layout.fields[name], self._layout.properties[name]
+        given, default = self._given[name], written.get("default", UNSET)
+        if field.several is not None and not self._layout.lists:
+            given = spelled_value(given, "boolean") if isinstance(given, str) else given
+            return field.several.default is None or not equal(given, default is True)
+        return default is UNSET or not equal(field.read(given)[0], field.read(default)[0])
+
+    def _is_shown(self, name: str) -> bool:
+        """Whether a client shows the default of a property: those that have no lists show those of booleans alone."""
+        return self._layout.lists or self._layout.properties[name]["type"] == "boolean"
 
     def _is_blank(self, name: str) -> bool:
         """Whether it is an empty text, an unticked box or no choice, where nothing else stood."""

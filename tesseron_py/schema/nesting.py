@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..errors import InvalidSchema
 from ..unset import UNSET
 from .fields import Field, field_of, title_of
-from .form_schema import CLASS, PLACES
+from .form_schema import CLASS, PARTS, PLACES
 from .references import References
 
 DEEPEST: Final = 2
@@ -28,6 +28,7 @@ class Group:
         path: Where it belongs, by the names on the wire.
         title: What the person reads in front of the titles of its fields.
         required: The object around it cannot go without it.
+        has_default: Left alone, it is an object all the same, and not nothing.
         members: Its fields, by their names on the wire.
         inherited: Its JSON value in what the object around it is by default; `UNSET` where that is not known.
         has_places: It is a named tuple, which takes nothing that was not asked for.
@@ -36,6 +37,7 @@ class Group:
     path: tuple[str, ...]
     title: str
     required: bool
+    has_default: bool
     members: Mapping[str, Field | Group]
     inherited: Any
     has_places: bool
@@ -69,7 +71,7 @@ def group_of(document: Mapping[str, Any], inlined: Mapping[str, Any], *, single:
         InvalidSchema: Fields cannot be asked for; all of them are named.
     """
     walk = _Walk(document, single)
-    group = walk.group(document, inlined, _Place((), "", "", True, True, frozenset(), None, UNSET))
+    group = walk.group(document, inlined, _Place((), "", "", True, True, frozenset(), _NOTHING, UNSET))
     if walk.faults:
         raise InvalidSchema(
             walk.faults[0]
@@ -77,6 +79,24 @@ def group_of(document: Mapping[str, Any], inlined: Mapping[str, Any], *, single:
             else "\n".join([f"{name} cannot be asked for:", *(f"  - {each}" for each in walk.faults)])
         )
     return group
+
+
+@dataclass(frozen=True, slots=True)
+class _Default:
+    """What an object is by default.
+
+    Attributes:
+        parts: The values of its fields, of which those that are what its class says may be left out; `None` where they
+            are not known, and nothing is shown.
+        is_object: It is an object, and not nothing.
+    """
+
+    parts: Mapping[str, Any] | None
+    is_object: bool
+
+
+_NOTHING: Final = _Default({}, False)
+_UNKNOWN: Final = _Default(None, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +111,7 @@ class _Place:
     """It, and every object around it, is required."""
     open: frozenset[str]
     """The references that lead here."""
-    default: Mapping[str, Any] | None
-    """What it is by default."""
+    default: _Default
     inherited: Any
     """Its value in what the object around it is by default; `UNSET` where that is not known."""
 
@@ -112,20 +131,15 @@ class _Walk:
             below = written.get(name, {})
             title = self._title(below, each, name)
             inherited: Any = UNSET
-            if place.default is not None and name in place.default:
-                inherited = place.default[name]
-                each = {**each, "default": inherited}
-            elif place.default is not None and "default" in each and _takes_null(below):
-                # A default is published without its nulls; one of its own is not what it is here.
-                inherited = None
+            if place.default.parts is None:
                 each = {key: value for key, value in each.items() if key != "default"}
+            elif name in place.default.parts:
+                inherited = place.default.parts[name]
+                each = {**each, "default": inherited}
             said = " ".join(text for text in ("" if members else place.said, self._own(below, "description")) if text)
             each = {key: value for key, value in each.items() if key != "description"}
             if said:
                 each["description"] = said
-            default = each.get("default")
-            if isinstance(default, list) and isinstance(each.get("properties"), Mapping):
-                default = dict(zip(each["properties"], default, strict=False))  # a named tuple's, by its places
             inner = _Place(
                 (*place.path, name),
                 f"{place.title}.{title}" if place.title else title,
@@ -133,14 +147,22 @@ class _Walk:
                 name in required,
                 place.always and name in required,
                 open,
-                default if isinstance(default, Mapping) else None,
+                _default(each, place.default, inherited),
                 inherited,
             )
             try:
                 members[name] = self._member(below, each, inner)
             except InvalidSchema as error:
                 self.faults.append(error.message)
-        return Group(place.path, place.title, place.required, members, place.inherited, PLACES in raw)
+        return Group(
+            place.path,
+            place.title,
+            place.required,
+            place.default.is_object,
+            members,
+            place.inherited,
+            PLACES in raw,
+        )
 
     def _member(self, raw: Mapping[str, Any], inlined: Mapping[str, Any], place: _Place) -> Field | Group:
         if inlined.get("type") == "object":
@@ -199,11 +221,15 @@ class _Walk:
         return None
 
 
-def _takes_null(schema: Mapping[str, Any]) -> bool:
-    options = schema.get("anyOf")
-    return isinstance(options, list) and any(
-        isinstance(each, Mapping) and each.get("type") == "null" for each in options
-    )
+def _default(schema: Mapping[str, Any], around: _Default, inherited: Any) -> _Default:
+    """What an object is by default, where the one around it is `around`."""
+    if around.parts is None:
+        return _UNKNOWN
+    if inherited is not UNSET:
+        return _Default(inherited, True) if isinstance(inherited, Mapping) else _NOTHING
+    if PARTS in schema:
+        return _Default(schema[PARTS], True)
+    return _UNKNOWN if "default" in schema else _NOTHING
 
 
 def _only_option(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:

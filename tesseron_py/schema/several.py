@@ -52,10 +52,14 @@ class Several:
             each: dict[str, Any] = {"type": "boolean", "title": f"{title}: {self.choices.title_of(text)}"}
             if said:
                 each["description"], said = said, ""
-            if self.default is not None and text in self.default:
+            if self.is_ticked(text):
                 each["default"] = True
             written[self.key(field, text)] = each
         return written
+
+    def is_ticked(self, text: str) -> bool:
+        """Whether a form shows a choice as one that is chosen."""
+        return self.default is not None and text in self.default
 
     def _how_many(self) -> str | None:
         if self.most is None:
@@ -82,6 +86,8 @@ class Several:
     def read_booleans(self, given: Mapping[str, Any], *, required: bool) -> tuple[Any, str | None]:
         """The same of an answer of one boolean a choice, by the choices' texts; in the order of the choices.
 
+        One that is left alone is what the form shows of it.
+
         Args:
             given: What came; not empty.
             required: Each of them has to be there.
@@ -91,6 +97,8 @@ class Several:
             if text not in given:
                 if required:
                     return None, f"{shortened(text)} is missing"
+                if self.is_ticked(text):
+                    texts.append(text)
                 continue
             each = given[text]
             chosen = spelled_value(each, "boolean") if isinstance(each, str) else each

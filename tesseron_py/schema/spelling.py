@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import timedelta
 from typing import Final
 
 WORDS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -70,6 +71,18 @@ _A_DURATION: Final = "a duration such as PT1H30M is expected"
 _DURATION = re.compile(
     r"[+-]?P(?=[0-9T])(?:[0-9]+W)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
 )
+
+
+def written_duration(value: timedelta) -> str:
+    """A duration as `read_text` reads it: in days, hours, minutes and seconds."""
+    sign, value = ("-", -value) if value < timedelta() else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    rest = f"{seconds}.{value.microseconds:06}".rstrip("0").rstrip(".") if value.microseconds else str(seconds)
+    times = ((hours, f"{hours}H"), (minutes, f"{minutes}M"), (rest != "0", f"{rest}S"))
+    time = "".join(text for given, text in times if given)
+    days = f"{value.days}D" if value.days else ""
+    return f"{sign}P{days}T{time}" if time else f"{sign}P{days or 'T0S'}"
 
 
 def reads_two_ways(text: str, type: str) -> bool:

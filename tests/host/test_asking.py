@@ -228,6 +228,7 @@ async def test_every_way_to_ask_again_says_what_was_wrong_and_keeps_what_was_typ
         def asks_in_a_thread(ctx: SyncContext) -> Any:
             return repr((ctx.ask if how == "SyncContext" else sync.ask)("Which?", Line, attempts=3, key="line"))
 
+    caller = {"agent": {"id": "a", "name": "a"}, "capabilities": {"elicitation": True}, "revision": "2025-11-25"}
     async with serving(app, extensions={"tesseron-py": 1}) as gateway:
         for ending, outcome in (
             (result("accept", value={"count": 3}), "Accepted(value=Line(count=3, note='soon'))"),
@@ -235,7 +236,7 @@ async def test_every_way_to_ask_again_says_what_was_wrong_and_keeps_what_was_typ
             (result("cancel", value={}), "Cancelled()"),
             (result("accept", value={"count": -1}), "-32005"),
         ):
-            await gateway.invoke("ask")
+            await gateway.invoke("ask", caller=caller)
             request = await gateway.recv()
             first = request["params"]["schema"]
             assert request["params"]["question"] == "Which?"
@@ -300,6 +301,27 @@ async def test_lists_are_asked_for_only_where_a_gateway_of_ours_says_that_the_cl
             }
             await gateway.send(id=request["id"], **result("accept", value={"value.small": False, "value.large": True}))
         assert (await gateway.recv())["result"]["output"] == repr({Size.L})
+
+
+async def test_a_client_of_which_nothing_is_known_gives_no_more_than_every_client_shows() -> None:
+    class Note(BaseModel):
+        n: int = Field(ge=0)
+        note: str | None = None
+        wipe: bool = True
+
+    async def handler(ctx: Context) -> Any:
+        return await ctx.ask("Which?", Note, attempts=2)
+
+    caller = {"agent": {"id": "a", "name": "a"}, "capabilities": {"elicitation": True}}
+    async with serving(asking(handler)) as gateway:
+        await gateway.invoke("ask", caller=caller)
+        request = await gateway.recv()
+        await gateway.send(id=request["id"], **result("accept", value={"n": -1, "note": "old", "wipe": False}))
+        request = await gateway.recv()
+        shown = {name: each.get("default") for name, each in request["params"]["schema"]["properties"].items()}
+        assert shown == {"n": None, "note": None, "wipe": False}
+        await gateway.send(id=request["id"], **result("accept", value={"n": 1}))
+        assert (await gateway.recv())["result"]["output"] == repr(Accepted(Note(n=1, wipe=False)))
 
 
 async def test_a_call_that_goes_on_for_another_client_asks_as_that_one_knows() -> None:

@@ -25,6 +25,25 @@ def field(schema: Any, version: str = NEW) -> dict[str, Any]:
     return properties["x"]
 
 
+@pytest.mark.parametrize(
+    ("schema", "becomes"),
+    [
+        ({"oneOf": [{"type": "integer", "minimum": 5}, {"type": "integer", "maximum": 3}]}, {"type": "integer"}),
+        ({"anyOf": [{"type": "integer", "minimum": 5}, {"type": "number"}]}, {"type": "integer"}),
+        ({"anyOf": [{"type": "string", "format": "date"}, {"type": "string", "maxLength": 3}]}, {"type": "string"}),
+        ({"anyOf": [{"enum": ["a"]}, {"const": "b"}]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"enum": ["a"]}, {"type": "string"}]}, {"type": "string"}),
+        ({"anyOf": [{"type": "integer", "minimum": 5}, {"type": "string"}]}, {"type": "integer", "minimum": 5}),
+        (
+            {"type": "integer", "minimum": 1, "oneOf": [{"minimum": 5}, {"maximum": 3}]},
+            {"type": "integer", "minimum": 1},
+        ),
+    ],
+)
+def test_a_field_of_several_branches_has_the_limits_of_none(schema: dict[str, Any], becomes: dict[str, Any]) -> None:
+    assert field(schema) == becomes
+
+
 @pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"properties": None}, {"properties": []}, {"$schema": "x"}])
 def test_a_form_without_fields_has_properties_all_the_same(schema: dict[str, Any]) -> None:
     assert normalise(schema, NEW) == {"type": "object", "properties": {}}

@@ -213,15 +213,11 @@ def _leaves(prefix: str, parts: list[Part], *, must: bool) -> list[Leaf]:
 def is_given(parts: list[Part]) -> bool:
     """Whether an optional object is, by what is filled in of it.
 
-    Empty texts and boxes alone are none; nor are defaults, where what is needed is empty.
+    Empty texts and boxes alone are none; nor are defaults, where what is needed is empty or nothing is.
     """
     filled = [each for each in _filled(parts) if not each.is_blank()]
     needed = list(_needed(parts))
-    return bool(filled) and (
-        not needed
-        or any(each is other for each in needed for other in filled)
-        or not all(each.is_default() for each in filled)
-    )
+    return any(each is other for each in needed for other in filled) or not all(each.is_default() for each in filled)
 
 
 def _filled(parts: list[Part]) -> Iterator[Part]:

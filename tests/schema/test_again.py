@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
-from pydantic import BaseModel, ConfigDict, EmailStr, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    EmailStr,
+    Field,
+    HttpUrl,
+    PastDate,
+    field_validator,
+    model_validator,
+)
 
 from tesseron_py import Context, Tesseron
 from tesseron_py.errors import ActionError, InvalidAnswer
+from tesseron_py.mcp.forms import normalise
 from tesseron_py.schema.again import LINES, LONGEST_KEPT
 from tesseron_py.schema.elicitation import AnswerForm, form_for, form_for_json_schema
 from tesseron_py.testing import ActionFailed, Agent, accept
@@ -212,7 +226,7 @@ def test_a_json_schema_is_asked_again_likewise() -> None:
         "- odd: a string is expected, you gave true",
         '- \\x1b: unknown field "\\u001b"',
     ]
-    assert defaults == {"name": "Ada", "size": "s"}
+    assert defaults == {"count": -1, "name": "Ada", "size": "s"}
 
 
 def test_what_is_left_alone_is_what_the_form_shows() -> None:
@@ -245,6 +259,21 @@ def test_what_is_left_alone_is_what_the_form_shows() -> None:
     shown = {name: each["default"] for name, each in older.schema["properties"].items() if "default" in each}
     assert shown == {"wipe": False, "size": "s", "tags.x": False, "tags.y": True}
     assert older.parse({"n": 1}) == Wipe(n=1, wipe=False, tags={"y"})
+
+
+def test_what_is_emptied_and_taken_for_what_the_form_shows_is_told_as_that() -> None:
+    class Stay(BaseModel):
+        nights: Annotated[int, Field(ge=0)] = 5
+
+    form = form_for(Stay)
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse({"nights": -1})
+    _, second = form.again("?", {"nights": -1}, refused.value)
+    with pytest.raises(InvalidAnswer) as refused:
+        second.parse({"nights": ""})
+    question, third = second.again("?", {"nights": ""}, refused.value)
+    assert question.splitlines()[3:] == ["- Nights: at least 0 is expected, you gave -1"]
+    assert third.schema["properties"]["nights"]["default"] == -1
 
 
 def test_what_is_left_alone_in_an_object_is_what_the_form_shows() -> None:
@@ -280,6 +309,56 @@ def test_a_json_schema_is_asked_again_with_what_was_typed() -> None:
     _, second = form.again("?", typed, refused.value)
     assert second.parse({"n": 1}) == {**typed, "n": 1}
     assert second.parse({"n": 1, "wipe": None, "maybe": None, "word": ""}) == {"n": 1, "wipe": False, "maybe": None}
+
+
+def test_what_no_form_showed_is_not_given() -> None:
+    properties = {
+        "n": {"type": "integer", "minimum": 0},
+        "either": {"type": ["integer", "string"]},
+        "fixed": {"type": "string", "const": "x"},
+        "odd": {"enum": [1, "a"]},
+    }
+    form = form_for_json_schema({"type": "object", "properties": properties, "required": ["n"]})
+    typed = {"n": -1, "either": "abc", "fixed": "y", "odd": 1}
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse(typed)
+    _, second = form.again("?", typed, refused.value)
+    shown = normalise(second.schema, "2025-11-25")["properties"]
+    assert {name for name, each in shown.items() if "default" in each} == {"n"}
+    assert second.parse({"n": 1}) == {"n": 1}
+
+
+def test_a_field_that_was_emptied_is_said_to_be_empty() -> None:
+    class Form(BaseModel):
+        n: int
+        day: date
+
+    lines, _ = again(form_for(Form), {"n": "", "day": " "})
+    assert lines == [
+        "- N: a whole number is expected, you left it empty",
+        "- Day: a date such as 2026-01-31 is expected, you left it empty",
+    ]
+
+
+def test_a_pattern_is_told_in_the_words_of_its_author() -> None:
+    class Form(BaseModel):
+        pin: Annotated[str, Field(pattern=r"^\d{4}$", description="Four digits.", examples=["1234", "0000"])]
+        code: Annotated[str, Field(pattern="^[a-z]+$", examples=["abc"])]
+        word: Annotated[str, Field(pattern="^x")]
+
+    message, lines = told(form_for(Form), {"pin": "12", "code": "A", "word": "y"})
+    assert lines == [
+        '- Pin: it is not of the form that is expected: Four digits, for example "1234", "0000" (its pattern is'
+        ' ^\\d{4}$), you gave "12"',
+        '- Code: it is not of the form that is expected: for example "abc" (its pattern is ^[a-z]+$), you gave "A"',
+        '- Word: it is not of the form that is expected (its pattern is ^x), you gave "y"',
+    ]
+    assert "a string that matches ^[a-z]+$ is expected" in message
+    properties = {"pin": {"type": "string", "title": "Pin", "pattern": "^x", "description": "Starts with an x"}}
+    _, lines = told(form_for_json_schema({"type": "object", "properties": properties}), {"pin": "a"})
+    assert lines == [
+        '- Pin: it is not of the form that is expected: Starts with an x (its pattern is ^x), you gave "a"'
+    ]
 
 
 def test_a_name_that_nobody_asked_for_is_cut_short() -> None:
@@ -353,7 +432,55 @@ def test_an_agent_hears_nothing_of_what_a_person_gave(caplog: pytest.LogCaptureF
     with pytest.raises(ActionError, match="Eve"):
         form.parse({"name": "Eve"})
     assert told(form, {"name": "Ada"})[1] == ["- Name: not 'ADA', you gave \"Ada\""]
-    assert "there is no such person" in told(form, {"name": "Nobody"})[0]
+    message, lines = told(form, {"name": "Nobody"})
+    assert "there is no such person" not in message
+    assert lines == ['- Name: there is no such person, you gave "Nobody"']
+
+
+class Pick(Enum):
+    WINDOW = "w"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "written"),
+    [
+        (timedelta, "PT1H30M", "1:30:00"),
+        (bool, "yes", "True"),
+        (bool, False, "False"),
+        (Pick, "w", "WINDOW"),
+        (UUID, "a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d6", "a1b2c3d4-e5f6-a7b8-c9d0-e1f2a3b4c5d6"),
+        (float, "1e3", "1000.0"),
+        (Decimal, "1e3", "1E+3"),
+        (str, "!!", "!!"),
+        (str, "\U0001f600", "\U0001f600"),
+        (str, "_", "_"),
+        (datetime, "2026-01-31T12:00:00Z", "2026"),
+    ],
+)
+def test_an_agent_hears_nothing_of_it_however_a_validator_writes_it(kind: Any, given: Any, written: str) -> None:
+    def refuse(value: Any) -> Any:
+        raise ValueError(f"<{value}> is not allowed")
+
+    form = form_for(Annotated[kind, AfterValidator(refuse)])
+    with pytest.raises(InvalidAnswer) as refused:
+        form.parse({next(iter(form.schema["properties"])): given})
+    assert written in refused.value.told[0]["message"]
+    assert [issue["message"] for issue in refused.value.data] == ["what was given does not fit"]
+    assert written not in str(refused.value)
+
+
+def test_an_agent_hears_pydantics_own_words_where_they_hold_the_limit_alone() -> None:
+    class Form(BaseModel):
+        price: Annotated[Decimal, Field(decimal_places=2)] = Decimal(0)
+        born: PastDate = date(2000, 1, 1)
+        page: HttpUrl | None = None
+
+    given = {"price": "0.12345", "born": "2999-01-01", "page": "ftp://hidden.example"}
+    message, _ = told(form_for(Form), given)
+    assert "price: Decimal input should have no more than 2 decimal places" in message
+    assert "born: Date should be in the past" in message
+    assert "page: URL scheme should be 'http' or 'https'" in message
+    assert not [each for each in given.values() if each in message]
 
 
 def test_of_an_object_with_a_secret_an_agent_hears_no_words_but_ours() -> None:

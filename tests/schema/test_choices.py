@@ -185,12 +185,37 @@ def test_elsewhere_they_are_one_boolean_each() -> None:
     assert form.parse(fruits) == Basket(fruits={Fruit.PEAR, Fruit.PLUM})
     some = {**fruits, "seats.w": True, "marks.5": True, "access.READ": False, "access.WRITE": "yes"}
     assert form.parse(some) == Basket(
-        fruits={Fruit.PEAR, Fruit.PLUM}, seats=frozenset({Seat.WINDOW}), marks=[Mark.BAD], access=Access.WRITE
+        fruits={Fruit.PEAR, Fruit.PLUM}, seats=frozenset(Seat), marks=[Mark.BAD], access=Access.WRITE
     )
+    assert form.parse({**some, "seats.a": False}).seats == {Seat.WINDOW}
     none = {**fruits, "seats.a": False, "marks.1": False, "access.READ": False}
     assert form.parse(none) == Basket(fruits={Fruit.PEAR, Fruit.PLUM}, seats=frozenset(), marks=[], access=Access(0))
     left = {**fruits, "seats.a": None, "marks.1": "", "access.READ": " "}
     assert form.parse(left) == Basket(fruits={Fruit.PEAR, Fruit.PLUM})
+
+
+def test_a_box_that_is_left_alone_is_what_the_form_shows() -> None:
+    class Rights(BaseModel):
+        n: Annotated[int, Field(ge=0)] = 0
+        may: set[Literal["read", "write", "admin"]] = {"read"}
+        made: set[Literal["x", "y"]] = Field(default_factory=lambda: {"x"})
+
+    form = form_for(Rights)
+    assert form.parse({"may.write": True}).may == {"read", "write"}
+    assert form.parse({"may.write": False}).may == {"read"}
+    assert form.parse({"may.read": "no", "may.write": "yes"}).may == {"write"}
+    # What nobody shows ticked is not, beside one that was answered.
+    assert form.parse({"made.y": True}).made == {"y"}
+
+    for first, may in (({"may.write": False}, {"read"}), ({"may.write": True}, {"read", "write"})):
+        wrong = {"n": -1, **first}
+        with pytest.raises(InvalidAnswer) as refused:
+            form.parse(wrong)
+        _, second = form.again("?", wrong, refused.value, booleans_only=True)
+        shown = {name: each.get("default") for name, each in second.schema["properties"].items()}
+        assert shown["may.read"] is True
+        assert shown["may.write"] is first["may.write"]
+        assert second.parse({"n": 1}).may == may
 
 
 ALL = {"fruits.apple": True, "fruits.pear": True, "fruits.plum": True}

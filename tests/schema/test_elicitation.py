@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -19,6 +20,7 @@ from pydantic import (
     AnyUrl,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     NaiveDatetime,
@@ -321,8 +323,14 @@ def test_what_the_author_checks_is_checked() -> None:
             return self
 
     assert form_for(Range).parse({"low": 1, "high": 2}) == Range(low=1, high=2)
-    assert issues(form_for(Range), {"low": 3, "high": 2}) == [("low is not above high", [])]
-    assert issues(form_for(Range), {"low": -3, "high": 2}) == [("low is not below 0", ["low"])]
+    for answer, told, path in (
+        ({"low": 3, "high": 2}, "low is not above high", []),
+        ({"low": -3, "high": 2}, "low is not below 0", ["low"]),
+    ):
+        with pytest.raises(InvalidAnswer) as refused:
+            form_for(Range).parse(answer)
+        assert refused.value.told == [{"message": told, "path": path}]
+        assert refused.value.data == [{"message": "what was given does not fit", "path": path}]
 
 
 def test_a_model_may_refuse_what_it_did_not_ask_for() -> None:
@@ -408,3 +416,32 @@ def test_what_fits_the_form_is_taken(content: dict[str, Any]) -> None:
     assert {
         name: str(value) if name == "level" else value for name, value in written.items() if name in content
     } == content
+
+
+def test_a_pattern_of_a_type_holds_as_clients_have_it() -> None:
+    class Trimmed(BaseModel):
+        model_config = ConfigDict(str_strip_whitespace=True)
+        code: Annotated[str, Field(pattern="^[a-z]+$")] = "a"
+
+    class Form(BaseModel):
+        rust: Annotated[str, Field(pattern=r"^\d{4}$")] = "1234"
+        python: Annotated[str, Field(pattern=re.compile(r"^\d{4}$"))] = "1234"
+        named: Annotated[str, Field(pattern=re.compile(r"\A(?P<y>\w)\Z"))] = "a"
+        loose: Annotated[str, Field(pattern=re.compile("^abc$", re.IGNORECASE))] = "abc"
+        upper: Annotated[str, BeforeValidator(str.upper), Field(pattern="^[A-Z]+$")] = "A"
+        trimmed: Trimmed = Trimmed()
+        shown: Annotated[str, Field(pattern="^b$")] = "none of it"
+
+    form = form_for(Form)
+    for name in ("rust", "python"):
+        assert getattr(form.parse({name: "5678"}), name) == "5678"
+        for wrong in ("\u0663" * 4, "5678\n", "567"):
+            with pytest.raises(InvalidAnswer) as refused:
+                form.parse({name: wrong})
+            message = r"a string that matches ^\d{4}$ is expected"
+            assert refused.value.data == [{"message": message, "path": [name]}]
+    with pytest.raises(InvalidAnswer, match="named"):
+        form.parse({"named": "\u00e9"})
+    assert form.parse({"loose": "ABC", "upper": "abc", "trimmed.code": " ab "}) == Form(
+        loose="ABC", upper="ABC", trimmed=Trimmed(code="ab")
+    )

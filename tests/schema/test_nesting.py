@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import InitVar, dataclass, field
+from datetime import date, timedelta
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    model_serializer,
+    model_validator,
+)
+from pydantic.experimental.pipeline import validate_as
 from typing_extensions import TypeAliasType, TypedDict
 
+from tesseron_py import Context, Tesseron
 from tesseron_py.errors import InvalidAnswer, InvalidSchema
-from tesseron_py.schema.elicitation import check_subset, form_for
+from tesseron_py.schema.elicitation import AnswerForm, check_subset, form_for
+from tesseron_py.testing import Agent, accept
 
 T = TypeVar("T")
 
@@ -204,6 +217,263 @@ def test_an_optional_object_that_nobody_filled_in_is_none() -> None:
     assert ["billing", "street"] in [path for _, path in issues(Bill, {"billing.street": False})]
 
 
+def test_defaults_that_a_client_shows_and_sends_make_no_object() -> None:
+    class Notify(BaseModel):
+        mail: bool = True
+        every: int = 7
+        note: str = ""
+
+    class Job(BaseModel):
+        notify: Notify | None = None
+
+    shown = {"notify.mail": True, "notify.every": 7, "notify.note": ""}
+    form = form_for(Job, lists=True)
+    assert form.parse({}) == form.parse(shown) == form.parse({**shown, "notify.every": "7"}) == Job()
+    assert form.parse({**shown, "notify.mail": False}) == Job(notify=Notify(mail=False))
+    assert form.parse({**shown, "notify.note": "x"}) == Job(notify=Notify(note="x"))
+    # A client that shows the defaults of checkboxes alone was given the number.
+    older = form_for(Job)
+    assert older.parse({"notify.mail": True, "notify.note": ""}) == Job()
+    assert older.parse({"notify.every": 7}) == Job(notify=Notify())
+
+
+def shows(form: AnswerForm) -> dict[str, Any]:
+    return {name: each.get("default", "-") for name, each in form.schema["properties"].items()}
+
+
+class Sharing(BaseModel):
+    publish: bool = False
+    days: int = 30
+    note: str = "n"
+
+
+@dataclass
+class Scope:
+    wipe: bool = False
+    days: int = 30
+    note: str = "n"
+
+
+class Keys(TypedDict):
+    wipe: NotRequired[bool]
+    note: NotRequired[str]
+
+
+@dataclass
+class Made:
+    model: Sharing = field(default_factory=lambda: Sharing(publish=True, days=0))
+    plain: Scope = field(default_factory=lambda: Scope(wipe=True, days=0))
+    keys: Keys = field(default_factory=lambda: {"wipe": True})
+
+
+class MadeWithin(BaseModel):
+    made: Made
+    maybe: Sharing | None = Field(default_factory=lambda: Sharing(publish=True))
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_what_a_factory_makes_is_not_shown_and_nothing_beside_it_is_thrown_away(lists: bool) -> None:
+    form = form_for(MadeWithin, lists=lists)
+    assert set(shows(form).values()) == {"-"}
+    made = form.parse({}).made
+    assert (made, form.parse({}).maybe) == (Made(), Sharing(publish=True))
+    given = form.parse({"made.model.publish": False, "made.plain.wipe": "no", "made.keys.wipe": False})
+    assert given.made == Made(Sharing(), Scope(), {"wipe": False})
+    assert form.parse({"maybe.publish": False}).maybe == Sharing()
+    empty = form.parse({"made.model.note": "", "made.plain.note": "", "made.keys.note": "", "maybe.note": ""})
+    assert empty.made == Made(Sharing(note=""), Scope(note=""), {"note": ""})
+    assert empty.maybe == Sharing(note="")
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_class_as_a_factory_makes_what_it_says(lists: bool) -> None:
+    class Loud(BaseModel):
+        loud: bool = Field(default_factory=lambda: True)
+        times: int = 1
+
+    class Checked(Sharing):
+        @model_validator(mode="after")
+        def check(self) -> Checked:
+            return self
+
+    class Form(BaseModel):
+        sharing: Sharing = Field(default_factory=Sharing)
+        part: Keys = Field(default_factory=dict)
+        loud: Loud = Field(default_factory=Loud)
+        checked: Checked = Field(default_factory=Checked)
+
+    form = form_for(Form, lists=lists)
+    assert shows(form) == {
+        "sharing.publish": False, "sharing.days": 30, "sharing.note": "n", "part.wipe": "-", "part.note": "-",
+        "loud.loud": "-", "loud.times": 1, "checked.publish": "-", "checked.days": "-", "checked.note": "-",
+    }  # fmt: skip
+    assert form.parse({"sharing.publish": False, "sharing.note": ""}).sharing == Sharing(note="")
+    assert form.parse({"loud.loud": False}).loud.loud is False
+    assert form.parse({"part.wipe": False}).part == {"wipe": False}
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_default_is_read_from_its_attributes_whatever_it_writes_itself_as(lists: bool) -> None:
+    class Renamed(BaseModel):
+        wipe: bool = Field(False, validation_alias="wipeAll")
+        days: int = Field(1, validation_alias=AliasChoices(AliasPath("d", 0), "dd"))
+        by: Literal["a", "b"] = Field("a", alias="who")
+
+    class Hidden(BaseModel):
+        wipe: bool = Field(False, exclude=True)
+        days: int = 1
+
+        @model_serializer
+        def written(self) -> dict[str, Any]:
+            return {"days": 99}
+
+    class Holder(BaseModel):
+        hidden: Hidden
+        tags: set[Literal["x", "y"]] = set()
+        wait: timedelta = timedelta(0)
+
+    class Form(BaseModel):
+        renamed: Renamed = Renamed(wipeAll=True, dd=7, who="b")
+        holder: Holder = Holder(hidden=Hidden(wipe=True, days=9), tags={"y", "x"}, wait=timedelta(days=400))
+
+    form = form_for(Form, lists=lists)
+    tags = {"holder.tags": ["x", "y"]} if lists else {"holder.tags.x": True, "holder.tags.y": True}
+    assert shows(form) == {
+        "renamed.wipeAll": True, "renamed.dd": 7, "renamed.who": "b", "holder.hidden.wipe": True,
+        "holder.hidden.days": 9, **tags, "holder.wait": "P400D",
+    }  # fmt: skip
+    read = form.parse({"renamed.wipeAll": False, "holder.hidden.wipe": False})
+    assert read.renamed == Renamed(wipeAll=False, dd=7, who="b")
+    assert read.holder == Holder(hidden=Hidden(wipe=False, days=9), tags={"y", "x"}, wait=timedelta(days=400))
+    assert form.parse(shows(form)) == form.parse({}) == Form()
+
+
+def test_a_default_of_which_a_part_is_not_known_is_not_shown() -> None:
+    class Odd:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    class Wide(BaseModel):
+        model_config = ConfigDict(arbitrary_types_allowed=True)
+        wipe: bool = False
+        width: float = 0.5
+
+    class Wrong(BaseModel):
+        wipe: bool = False
+        note: str = None  # type: ignore[assignment]  # as people write it
+
+    class Wrapped(RootModel[Wide]):
+        pass
+
+    @dataclass
+    class Checked:
+        wipe: bool = False
+        limit: InitVar[int] = 1
+
+    class Form(BaseModel):
+        wide: Wide = Wide(wipe=True, width=float("inf"))
+        wrong: Wrong = Wrong(wipe=True)
+        odd: Wide = Wide.model_construct(wipe=True, width=Odd())
+        nothing: Sharing = None  # type: ignore[assignment]  # likewise
+        checked: Checked = Checked(wipe=True)
+        wrapped: Wrapped = Wrapped(Wide(wipe=True))
+
+    form = form_for(Form)
+    assert shows(form) == {
+        "wide.wipe": "-", "wide.width": "-", "wrong.wipe": True, "wrong.note": "-", "odd.wipe": "-", "odd.width": "-",
+        "nothing.publish": False, "nothing.days": 30, "nothing.note": "n", "checked.wipe": True, "checked.limit": 1,
+        "wrapped.wipe": "-", "wrapped.width": "-",
+    }  # fmt: skip
+    read = form.parse({"wide.wipe": False, "wrong.wipe": False, "odd.wipe": False, "wrapped.wipe": False})
+    assert (read.wide, read.wrong, read.odd, read.wrapped.root) == (Wide(), Wrong(), Wide(), Wide())
+
+
+def test_a_default_may_be_a_place_in_a_tuple_a_dict_or_nothing() -> None:
+    class Pair(NamedTuple):
+        wipe: bool = False
+        days: int = 1
+
+    class Inner(BaseModel):
+        wipe: bool = Field(False, alias="wipeIt")
+        note: str | None = None
+        more: Sharing | None = None
+
+    class Form(BaseModel):
+        pair: Pair = Pair(True, 9)
+        short: Pair = (True,)  # type: ignore[assignment]  # pydantic takes a default as it is
+        given: Inner = {"wipeIt": True}  # type: ignore[assignment]  # likewise
+        named: Inner = {"wipe": True}  # type: ignore[assignment]  # likewise
+        other: Inner = Sharing()  # type: ignore[assignment]  # likewise
+        whole: Inner = Inner(wipeIt=True, more=Sharing(days=3))
+
+    form = form_for(Form)
+    found = shows(form)
+    assert [found[name] for name in ("pair.wipe", "pair.days", "short.wipe", "short.days")] == [True, 9, True, 1]
+    assert [found[name] for name in ("given.wipeIt", "named.wipeIt", "other.wipeIt")] == [True, True, "-"]
+    assert [found[name] for name in ("whole.more.days", "other.more.days", "given.more.days")] == [3, "-", 30]
+    read = form.parse({"pair.wipe": False, "given.note": "x", "other.wipeIt": False, "whole.note": "x"})
+    assert (read.pair, read.given, read.other) == (Pair(False, 9), Inner(wipeIt=True, note="x"), Inner())
+    assert read.whole == Inner(wipeIt=True, note="x", more=Sharing(days=3))
+
+
+def test_parts_that_are_odd_are_read_all_the_same() -> None:
+    Noted = Annotated[str | None, AfterValidator(lambda note: note)]
+
+    @dataclass
+    class Kept:
+        wipe: bool = False
+        note: Noted = None
+        word: Annotated[str, AfterValidator(str.strip)] = None  # type: ignore[assignment]  # as people write it
+        mixed: set[Literal["x", 1]] = field(default_factory=set)
+        made: int = field(default=3, init=False)
+
+    class Rooted(RootModel[Sharing]):
+        root: Sharing = Sharing()
+
+    @dataclass
+    class Posted:
+        wipe: bool = False
+
+        def __post_init__(self) -> None:
+            self.wipe = True
+
+    class Form(BaseModel):
+        kept: Kept = Kept(wipe=True, mixed={"x", 1})
+        rooted: Rooted = Field(default_factory=Rooted)
+        posted: Posted = Field(default_factory=Posted)
+        piped: Annotated[Sharing, validate_as(Sharing).transform(lambda each: each)] = Field(
+            default_factory=lambda: Sharing(publish=True)
+        )
+
+    form = form_for(Form, lists=True)
+    assert shows(form) == {
+        "kept.wipe": True, "kept.note": "-", "kept.word": "-", "kept.mixed": ["x", "1"],
+        "rooted.publish": "-", "rooted.days": "-", "rooted.note": "-", "posted.wipe": "-",
+        "piped.publish": "-", "piped.days": "-", "piped.note": "-",
+    }  # fmt: skip
+    assert form.parse({"rooted.publish": False, "rooted.note": ""}).rooted.root == Sharing(note="")
+    assert form.parse({"piped.publish": False}).piped == Sharing()
+    assert form.parse({"kept.wipe": False}).kept == Kept(mixed={"x", 1})
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_unticked_box_never_comes_back_ticked(era: Any) -> None:
+    app = Tesseron("t", "T")
+
+    class Wanted(BaseModel):
+        name: str
+        sharing: Sharing = Field(default_factory=lambda: Sharing(publish=True))
+
+    @app.action
+    async def publish(ctx: Context) -> bool:
+        wanted = await ctx.elicit("?", Wanted)
+        return wanted is not None and wanted.sharing.publish
+
+    async with Agent(app, era=era, answers=[accept({"name": "a", "sharing.publish": False})]) as agent:
+        assert await agent.call("publish") is False
+        assert "default" not in agent.questions[0].schema["properties"]["sharing.publish"]
+
+
 class Inner(BaseModel):
     street: Annotated[str, Field(title="Name of the street")]
     code: int = 0
@@ -336,7 +606,7 @@ def test_what_the_author_checks_of_an_object_is_checked() -> None:
         range: Range = Field(default_factory=Range)
 
     assert form_for(Form).parse({"range.low": 1, "range.high": 2}).range.low == 1
-    assert issues(Form, {"range.low": 3}) == [("low is not above high", ["range"])]
+    assert issues(Form, {"range.low": 3}) == [("what was given does not fit", ["range"])]
 
 
 def test_what_an_object_is_by_default_is_shown_in_its_fields() -> None:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from tesseron_py.errors import InvalidAnswer
 from tesseron_py.schema.elicitation import form_for, form_for_json_schema
-from tesseron_py.schema.spelling import reads_two_ways, spelled_value
+from tesseron_py.schema.spelling import read_text, reads_two_ways, spelled_value, written_duration
 
 
 @pytest.mark.parametrize(
@@ -222,3 +222,27 @@ def test_one_character_is_one() -> None:
             form.parse({"v": text})
         with pytest.raises(InvalidAnswer, match=expected):
             form_for(Annotated[str, Field(min_length=1, max_length=1)]).parse({"response": text, "value": text})
+
+
+@given(st.timedeltas())
+def test_a_duration_is_written_as_it_is_read(value: timedelta) -> None:
+    text = written_duration(value)
+    assert read_text(text, "duration") == (text, None)
+    assert TypeAdapter(timedelta).validate_python(text) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (timedelta(400), "P400D"),
+        (timedelta(0), "PT0S"),
+        (timedelta(days=1, hours=2, minutes=3, seconds=4), "P1DT2H3M4S"),
+        (timedelta(seconds=-1.5), "-PT1.5S"),
+        (timedelta(microseconds=10), "PT0.00001S"),
+    ],
+)
+def test_a_duration_is_written_in_days_and_less(value: timedelta, text: str) -> None:
+    assert written_duration(value) == text
+    form = form_for(create_model("Wait", wait=(timedelta, value)))
+    assert form.schema["properties"]["wait"]["default"] == text
+    assert form.parse({"wait": text}).wait == value
