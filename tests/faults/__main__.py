@@ -2,13 +2,14 @@
 
 --seed 1234                   this one
 --histories 5000 [--from N]   so many, from the seed N on (0)
---every-byte [--stride N]     cut each connection at every Nth byte of a prompt's life
+--every-byte [--stride N]     cut each connection at every Nth byte of a prompt's life; for --minutes N, at some of them
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import signal
 import sys
 import time
@@ -49,6 +50,7 @@ def main() -> int:
         "--every-byte", action="store_true", help="cut each connection at every byte of a prompt's life"
     )
     parser.add_argument("--stride", type=int, default=1, help="with --every-byte: every so many bytes")
+    parser.add_argument("--minutes", type=float, help="with --every-byte: end after so long")
     parser.add_argument("--cut", help="cut at this position alone, as a violation names it")
     parser.add_argument("--topology", default="", help="with --every-byte: only those whose name has this in it")
     options = parser.parse_args()
@@ -56,7 +58,8 @@ def main() -> int:
     began = time.monotonic()
     if options.every_byte or options.cut:
         only = positions.Cut.parse(options.cut) if options.cut else None
-        report = asyncio.run(heeding(positions.run(options.stride, options.jobs, chosen, only)))
+        until = math.inf if options.minutes is None else began + 60 * options.minutes
+        report = asyncio.run(heeding(positions.run(options.stride, options.jobs, chosen, only, until)))
     else:
         seeds = options.seed or range(options.start, options.start + options.histories)
         report = asyncio.run(heeding(run(seeds, options.jobs, progress=True, first=options.first_violation)))

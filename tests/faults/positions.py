@@ -7,7 +7,9 @@ the connection cut there.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -110,9 +112,16 @@ def positions(topology: Topology, found: dict[Era, dict[tuple[Where, Way], int]]
 
 
 async def run(
-    stride: int = 1, jobs: int = 4, topologies: Iterable[Topology] = TOPOLOGIES, only: Cut | None = None
+    stride: int = 1,
+    jobs: int = 4,
+    topologies: Iterable[Topology] = TOPOLOGIES,
+    only: Cut | None = None,
+    until: float = math.inf,
 ) -> Report:
-    """Cut at every position, or at one of `stride`; or at one alone."""
+    """Cut at every position, or at one of `stride`; or at one alone.
+
+    Until `until`, on the clock of `time.monotonic()`: their order is no order, so what is cut by then is spread evenly.
+    """
     report = Report()
     turns = asyncio.Semaphore(jobs)
 
@@ -133,13 +142,18 @@ async def run(
         async with turns:
             await stand.guarded(f"recording {topology}", replay, record)
         cuts = [only] if only is not None else list(positions(topology, found, stride))
+        random.Random(0).shuffle(cuts)
+        done = 0
         for number, cut in enumerate(cuts):
+            if time.monotonic() >= until:
+                break
+            done += 1
             async with turns:
                 await one(stand, cut, weigh=number % OFTEN == OFTEN - 1)
         async with turns:
             await stand.guarded(f"the end of {topology}", replay, stand.close)
         if only is None:
-            print(f"{topology}: {len(cuts)} positions, {dict(found)}", flush=True)
+            print(f"{topology}: {done} of {len(cuts)} positions, {dict(found)}", flush=True)
 
     async def one(stand: Stand, cut: Cut, *, weigh: bool) -> None:
         told = history(cut)
