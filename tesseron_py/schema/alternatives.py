@@ -13,7 +13,21 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .issues import FIXED, MISSING, UNKNOWN, Issue, Path, expectation, got, holds, shortened, spelled, worded
+from .issues import (
+    FIXED,
+    MISSING,
+    MOST,
+    UNKNOWN,
+    Issue,
+    Path,
+    expectation,
+    got,
+    holds,
+    shortened,
+    spelled,
+    untold,
+    worded,
+)
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -67,8 +81,10 @@ def nearest_issues(
         show: Whether a message may show the value that came at a place.
         choices: The values that each alternative publishes for a place, if only those are taken.
     """
-    found = _Reading(noun, show, choices).faults([(each, 0) for each in error.errors(include_url=False)], raw, [])
-    return list({(fault.issue.message, *fault.path): fault.issue for fault in found}.values())
+    found = _Reading(noun, show, choices).faults(
+        [(each, 0) for each in error.errors(include_url=False)[:MOST]], raw, []
+    )
+    return [*{(fault.issue.message, *fault.path): fault.issue for fault in found}.values(), *untold(error)]
 
 
 class _Reading:

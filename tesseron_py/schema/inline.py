@@ -7,7 +7,7 @@ Clients refuse `$ref`, type lists and unions with null, so a schema is published
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..jsontext import encode
@@ -16,6 +16,8 @@ from .references import BITS, Nullability, References
 
 MAX_NODES: Final = 5000
 """Subschemas one published schema may have; references beyond are cut short, since inlining can grow exponentially."""
+WIDE: Final = 400
+"""With more subschemas than this, types that contain themselves or each other are written out less deep."""
 
 _DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator", BITS})
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
@@ -49,8 +51,9 @@ def inline_schema(
     """`schema` without `$ref`, `$defs`, `$schema`, type lists, unions of one, and null; its keywords in one order.
 
     A union with null becomes the other type, and its property is no longer required; null defaults go. A reference
-    into a schema that is being written out already, a recursion, becomes its bare type. Keywords stand in the order of
-    reading: what it is, its limits, its default, then what is in it.
+    into a schema that is being written out already, a recursion, becomes its bare type. Where several types contain
+    each other, as the operators of an expression do, and the whole gets wide, so does one that is two levels within
+    the others, or one. Keywords stand in the order of reading: what it is, its limits, its default, then what is in it.
 
     Args:
         schema: A JSON Schema; it is not changed.
@@ -65,28 +68,35 @@ def inline_schema(
         # {"type": "string"}
         ```
     """
-    inlined = _Inliner(schema, keep_null, closed, mended).node(schema, frozenset())
+    inlined: Any = {}
+    for levels in (math.inf, 2, 1):
+        inliner = _Inliner(schema, keep_null, closed, mended, levels)
+        inlined = inliner.node(schema, frozenset())
+        if inliner.nodes <= WIDE:
+            break
     return inlined if isinstance(inlined, dict) else {}
 
 
 class _Inliner:
-    def __init__(self, root: Mapping[str, Any], keep_null: bool, closed: bool, mended: bool) -> None:
+    def __init__(self, root: Mapping[str, Any], keep_null: bool, closed: bool, mended: bool, levels: float) -> None:
         self._references = References(root)
+        self._levels = levels
+        self._recursive: dict[str, bool] = {}
         self._keep_null = keep_null
         self._closed = closed
         self._mended = mended
-        self._nodes = 0
+        self.nodes = 0
 
     def node(self, schema: Any, open: frozenset[str]) -> Any:
         """`schema` inlined; `open` are the references that are being written out around it."""
         if not isinstance(schema, Mapping):
             return schema if isinstance(schema, bool) else {}
-        self._nodes += 1
+        self.nodes += 1
         while "$ref" in schema:
             reference = str(schema["$ref"])
             target = self._references.resolve(reference) or {}
             siblings = {key: value for key, value in schema.items() if key != "$ref"}
-            if reference in open or self._nodes > MAX_NODES:
+            if reference in open or self.nodes > MAX_NODES or self._is_too_deep(reference, open):
                 kind = target.get("type")
                 return self.node(({"type": kind} if isinstance(kind, str) else {}) | siblings, open)
             open |= {reference}
@@ -104,6 +114,29 @@ class _Inliner:
             else:
                 written[key] = value
         return self._simplified(written, schema)
+
+    def _is_too_deep(self, reference: str, open: frozenset[str]) -> bool:
+        return (
+            len(open) >= self._levels
+            and self._is_recursive(reference)
+            and (sum(map(self._is_recursive, open)) >= self._levels)
+        )
+
+    def _is_recursive(self, reference: str) -> bool:
+        """Whether a schema contains itself, by itself or within others."""
+        if reference not in self._recursive:
+            self._recursive[reference] = reference in self._reached(reference)
+        return self._recursive[reference]
+
+    def _reached(self, reference: str) -> set[str]:
+        reached: set[str] = set()
+        left = [self._references.resolve(reference)]
+        while left:
+            for each in _references_in(left.pop()):
+                if each not in reached:
+                    reached.add(each)
+                    left.append(self._references.resolve(each))
+        return reached
 
     def _simplified(self, written: dict[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
         self._settle_types(written)
@@ -164,6 +197,17 @@ class _Inliner:
     def _says_null(self, properties: Any, name: object) -> bool:
         schema = properties.get(name) if isinstance(properties, Mapping) and isinstance(name, str) else None
         return schema is not None and self._references.nullability(schema) is Nullability.YES
+
+
+def _references_in(schema: object) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        if isinstance(reference := schema.get("$ref"), str):
+            yield reference
+        for each in schema.values():
+            yield from _references_in(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from _references_in(each)
 
 
 def _is_null(schema: object) -> bool:

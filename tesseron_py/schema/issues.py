@@ -6,7 +6,7 @@ them sent it: an agent its arguments, nobody a person's answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -19,6 +19,8 @@ Path: TypeAlias = list[str | int]
 
 SHOWN: Final = 60
 """Characters of a value that a message shows."""
+MOST: Final = 1000
+"""Faults that are told; a union in a union has twice as many with each level."""
 _IN_MESSAGE: Final = 5  # issues that the text of an error names; its data lists all
 
 
@@ -108,8 +110,8 @@ def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Pa
         noun: What an unknown field is called: "argument" or "field".
         show: Whether a message may show the value that came at a place.
     """
-    issues: list[Issue] = []
-    for found in error.errors(include_url=False):
+    issues: dict[tuple[str | int, ...], Issue] = {}
+    for found in error.errors(include_url=False)[:MOST]:
         missing, unknown = found["type"] in MISSING, found["type"] in UNKNOWN
         path = _path(found["loc"], raw, named=missing or unknown)
         if unknown:
@@ -119,9 +121,15 @@ def issues_of(error: ValidationError, raw: Any, *, noun: str, show: Callable[[Pa
         else:
             message, quotes = _message(found["type"], found["msg"], found.get("ctx", {}), found["input"], show(path))
             issue = Issue(message, path, quotes=quotes)
-        if issue not in issues:
-            issues.append(issue)
-    return issues
+        issues.setdefault((issue.message, *path), issue)
+    return [*issues.values(), *untold(error)]
+
+
+def untold(error: ValidationError) -> Iterator[Issue]:
+    """That there are more faults than are told, if there are."""
+    more = error.error_count() - MOST
+    if more > 0:
+        yield Issue(f"{more} more faults, which are too many to tell", [])
 
 
 MISSING = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})

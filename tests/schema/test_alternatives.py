@@ -11,6 +11,7 @@ from pydantic import BaseModel, Discriminator, Field, SecretStr, Tag, field_vali
 from typing_extensions import TypedDict
 
 from tesseron_py.errors import InvalidInput
+from tesseron_py.schema.issues import MOST
 from tesseron_py.schema.signature import read_handler
 
 
@@ -268,3 +269,37 @@ def test_an_unknown_argument_never_passes_for_an_alternative() -> None:
         ('unknown argument "zz"; known are "a", "b"', ["side", "zz"]),
         ('either (b: unknown argument "b") or (a: unknown argument "a")', ["side"]),
     ]
+
+
+class Left(BaseModel):
+    kids: list[Left | Right] = []
+    left: int = 0
+
+
+class Right(BaseModel):
+    kids: list[Left | Right] = []
+    right: int = 0
+
+
+def test_no_more_is_told_of_a_union_in_a_union_than_can_be_read() -> None:
+    """Each level is tried in two ways, so that a hundred characters have thousands of faults."""
+
+    def act(value: Left | Right) -> None: ...
+
+    value: dict[str, Any] = {"right": "x"}
+    for _ in range(11):
+        value = {"kids": [value]}
+    with pytest.raises(InvalidInput) as caught:
+        read_handler(act, name="act").bind({"value": value})
+    assert len(caught.value.data) < 50
+    assert "more faults, which are too many to tell" in caught.value.data[-1]["message"]
+
+
+def test_of_a_long_list_the_first_faults_are_told() -> None:
+    def act(values: list[int]) -> None: ...
+
+    with pytest.raises(InvalidInput) as caught:
+        read_handler(act, name="act").bind({"values": ["x"] * 1500})
+    assert len(caught.value.data) == MOST + 1
+    assert caught.value.data[MOST - 1]["path"] == ["values", MOST - 1]
+    assert caught.value.data[MOST] == {"message": "500 more faults, which are too many to tell", "path": []}

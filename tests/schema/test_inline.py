@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tesseron_py.jsontext import encode
 from tesseron_py.schema.inline import MAX_NODES, inline_schema
 from tesseron_py.schema.references import Nullability, References
 
@@ -189,3 +190,29 @@ def test_whatever_the_schema_it_is_inlined(schema: dict[str, Any]) -> None:
 
     for keep_null in (True, False):
         assert not references(inline_schema(schema, keep_null=keep_null))
+
+
+def test_types_that_contain_each_other_do_not_fill_a_schema_with_all_their_orders() -> None:
+    """The operators of an expression: each of them is written out at the top, with its fields, and once within."""
+    operators = ["any", "all", "none", "xor", "most", "few"]
+    rule = {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in [*operators, "is"]]}
+    of = {"type": "array", "items": rule}
+    definitions: dict[str, Any] = {
+        name: {"type": "object", "properties": {"op": {"const": name}, "of": of}} for name in operators
+    }
+    definitions["is"] = {"type": "object", "properties": {"field": {"type": "string"}}}
+    inlined = inline_schema({**rule, "$defs": definitions})
+    assert len(encode(inlined)) < 8_000
+    top = inlined["anyOf"]
+    assert len(top) == 7
+    for option in top[:6]:
+        within = option["properties"]["of"]["items"]["anyOf"]
+        assert {"type": "object", "properties": {"field": {"type": "string"}}} in within
+        assert {"type": "object"} in within
+
+
+def test_two_types_that_contain_each_other_are_written_out_as_deep_as_they_go() -> None:
+    item = {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}
+    node = {"type": "object", "properties": {"next": item}}
+    inlined = inline_schema({**item, "$defs": {"a": {**node, "title": "A"}, "b": {**node, "title": "B"}}})
+    assert encode(inlined).count('"next"') == 4
