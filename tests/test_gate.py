@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import (
@@ -29,6 +29,8 @@ from typing_extensions import TypedDict
 
 from tesseron_py import RegistrationError, action
 from tesseron_py.actions import AnyAction
+from tesseron_py.jsontext import encode
+from tesseron_py.schema.references import References
 
 
 def question_of(declared: AnyAction, raw: dict[str, Any]) -> str:
@@ -360,3 +362,53 @@ def test_to_show_a_deprecated_field_is_not_to_use_it() -> None:
 
     assert question_of(gate("Pay {amount}?", Old), {}) == "Pay 3?"
     assert of_value(Old, {"amount": 4}) == '{"amount":4}'
+
+
+class Not(BaseModel):
+    op: Literal["not"]
+    of: "list[Rule]"  # noqa: UP037  # it is defined below
+
+
+class Either(BaseModel):
+    op: Literal["either"]
+    of: "list[Rule]"  # noqa: UP037  # it is defined below
+
+
+class Is(BaseModel):
+    op: Literal["is"]
+    name: str
+
+
+Rule = Annotated[Not | Either | Is, Field(discriminator="op")]
+Not.model_rebuild()
+Either.model_rebuild()
+
+
+def test_to_show_what_nests_deep_is_work_for_each_of_its_levels_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = 0
+    resolve = References.resolve
+
+    def counted(references: References, reference: object) -> Any:
+        nonlocal resolved
+        resolved += 1
+        return resolve(references, reference)
+
+    monkeypatch.setattr(References, "resolve", counted)
+
+    def work(levels: int) -> int:
+        rule: dict[str, Any] = {"op": "is", "name": "x"}
+        for level in range(levels):
+            rule = {"op": "not" if level % 2 else "either", "of": [rule]}
+        bound = gate("{rule}?", RuleHolder).signature.bind({"rule": rule})
+        nonlocal resolved
+        resolved = 0
+        assert '"name":"x"' in encode(bound.shown["rule"])
+        return resolved
+
+    two, few = work(2), work(8)
+    assert few < 6 * two
+    assert work(60) < 10 * few
+
+
+class RuleHolder(BaseModel):
+    rule: Rule

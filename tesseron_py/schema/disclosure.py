@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -64,7 +64,7 @@ class Disclosure:
         Raises:
             CannotBeShown: It holds what nobody can read off it.
         """
-        return self._plain(value, self._below(self._places(self._document), field), 0)
+        return self._plain(value, self._below(self._places([self._document]), field), 0)
 
     def _plain(self, value: Any, places: list[Mapping[str, Any]], depth: int) -> Any:
         if value is None:
@@ -95,18 +95,20 @@ class Disclosure:
             }
         return _leaf(value)
 
-    def _places(self, schema: object, seen: frozenset[str] = frozenset()) -> list[Mapping[str, Any]]:
-        """A schema and all that it leads to for the same value."""
-        if not isinstance(schema, Mapping):
-            return []
-        found = [schema]
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            found += self._places(self._references.resolve(reference), seen | {reference})
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            if isinstance(options := schema.get(keyword), list):
-                found += [each for option in options for each in self._places(option, seen)]
-        return found
+    def _places(self, schemas: Iterable[object]) -> list[Mapping[str, Any]]:
+        """Schemas and all that they lead to for the same value, each once: a recursive union leads to itself often."""
+        found: dict[int, Mapping[str, Any]] = {}
+        waiting = list(schemas)
+        while waiting:
+            schema = waiting.pop()
+            if not isinstance(schema, Mapping) or id(schema) in found:
+                continue
+            found[id(schema)] = schema
+            waiting.append(self._references.resolve(schema.get("$ref")))
+            for keyword in ("anyOf", "oneOf", "allOf"):
+                if isinstance(options := schema.get(keyword), list):
+                    waiting += options
+        return list(found.values())
 
     def _below(
         self, places: list[Mapping[str, Any]], step: str | int, *, declared: bool = True
@@ -115,7 +117,7 @@ class Disclosure:
         if isinstance(step, str) and declared and not found:
             # A name that Python has and JSON has not: whatever is secret there may be it.
             found = [each for place in places for each in _mapping(place, "properties").values()]
-        return [each for schema in found for each in self._places(schema)]
+        return self._places(found)
 
 
 def _inside(schema: Mapping[str, Any], step: str | int) -> Iterator[object]:
