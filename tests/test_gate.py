@@ -430,6 +430,23 @@ def test_nor_where_a_json_schema_says_it_under_a_condition() -> None:
     assert question_of(declared, {"loose": "hush", "listed": {"a": 1}}) == "(not given) ********** **********"
 
 
+@pytest.mark.parametrize(
+    ("declared", "given", "read"),
+    [
+        (bytes, "_-8=", "/+8="),
+        (list[bytes], ["/+8="], '["/+8="]'),
+        (made(bytes, bytearray), "/+8=", "/+8="),
+    ],
+)
+def test_bytes_are_shown_as_they_are_written_everywhere_else(declared: Any, given: Any, read: str) -> None:
+    assert of_value(declared, given) == read
+
+
+def test_of_keys_that_are_secret_none_hides_another() -> None:
+    shown = '{"**********":1,"********** (2)":2,"********** (3)":3}'
+    assert of_value(dict[SecretStr, int], {"a": 1, "b": 2, "c": 3}) == shown
+
+
 def test_to_show_a_deprecated_field_is_not_to_use_it() -> None:
     class Old(BaseModel):
         amount: Annotated[int, Field(deprecated=True)] = 3

@@ -8,9 +8,10 @@ itself has may hold anything, and cannot be shown.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +19,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, TypeAdapter
 
 from ..jsontext import MAX_NESTING, decode, encode
 from ..unset import UNSET
+from .binary import write_base64
 from .names import attribute
 from .references import References
 
@@ -96,7 +98,7 @@ class Disclosure:
             found: dict[str, Any] = {}
             for key, item in value.items():
                 name = key if isinstance(key, str) else str(_leaf(key))
-                found[name] = self._inner(item, places, str(_leaf(key)), depth)
+                found[_free(name, found)] = self._inner(item, places, str(_leaf(key)), depth)
             return found
         if isinstance(value, _SEQUENCES):
             return [self._inner(item, places, at, depth) for at, item in enumerate(value)]
@@ -214,6 +216,13 @@ def _fits(kind: str, schema: Mapping[str, Any]) -> bool:
     return any(each == kind or (kind == "scalar" and each not in ("array", "object", "null")) for each in given)
 
 
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name for one more entry: keys that are secret look alike."""
+    return next(
+        each for number in itertools.count(1) if (each := name if number == 1 else f"{name} ({number})") not in taken
+    )
+
+
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """What a model or dataclass holds, by the names in its schema."""
     cls = type(value)
@@ -254,6 +263,8 @@ def _leaf(value: Any) -> Any:
         raise CannotBeShown
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return write_base64(value)
     try:
         return decode(encode(value))
     except ValueError as error:
