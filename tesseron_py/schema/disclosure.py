@@ -19,7 +19,9 @@ from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, TypeAdapter
 
 from ..jsontext import MAX_NESTING, decode, encode
 from ..unset import UNSET
+from .aliases import by_name
 from .binary import write_base64
+from .generate import schemas_of
 from .names import attribute
 from .references import References
 
@@ -190,7 +192,7 @@ def _mapping(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
 
 def _document_of(cls: type) -> Mapping[str, Any]:
     try:
-        return TypeAdapter(cls).json_schema()
+        return schemas_of(TypeAdapter(cls), "input").document
     except Exception as error:
         # Building a schema runs hooks of the author's types, so anything may be raised.
         raise CannotBeShown from error
@@ -234,6 +236,8 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         if any(getattr(each, "_field_type", None) is _ONLY_GIVEN for each in declared.values()):
             raise CannotBeShown  # what its constructor alone got
         names = [each.name for each in dataclasses.fields(value)]
+    if by_name(getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None)):
+        known = {}
     for name in names:
         if (item := attribute(value, name)) is UNSET:
             raise CannotBeShown

@@ -113,6 +113,11 @@ class BaseSchema(GenerateJsonSchema):
         given = self.mode == "serialization" or field.get("init", True)
         return bool(given) and super().field_is_present(field)
 
+    def _get_alias_name(self, field: Any, name: str) -> str:
+        # A type may be written by its aliases and read by its names alone.
+        names = self.mode == "validation" and self._config.validate_by_alias is False
+        return name if names else super()._get_alias_name(field, name)
+
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """Nothing: a default that cannot be published is left out, and the function still has it."""
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, Protocol, TypeVar
 
 import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, create_model
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
-from tesseron_py.errors import InvalidSchema, RegistrationError
+from tesseron_py import action
+from tesseron_py.errors import InvalidInput, InvalidSchema, RegistrationError
 from tesseron_py.schema.elicitation import form_for
 from tesseron_py.schema.output import output_for
 from tesseron_py.schema.signature import read_handler
@@ -197,21 +200,11 @@ class ByPath(BaseModel):
     p: int = Field(validation_alias=AliasPath("o", "k"))
 
 
-class ByNameAlone(BaseModel):
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=False)
-
-    x: int = Field(alias="ex")
-
-
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
         (ByPath, "the alias of ByPath.p is a path into other data; give it a name of its own"),
         (dict[str, list[ByPath]], "the alias of ByPath.p is a path into other data"),
-        (
-            ByNameAlone,
-            "ByNameAlone.x is published by its alias 'ex', and validate_by_alias=False refuses that; take one",
-        ),
     ],
 )
 def test_an_alias_that_nobody_can_give_is_refused(declared: Any, message: str) -> None:
@@ -240,3 +233,52 @@ def test_an_alias_beside_a_name_is_none_of_those() -> None:
         signature = read_handler(taking(declared), name="act")
         assert signature.input_schema["properties"]["value"]["properties"].keys() == given.keys()
         signature.bind({"value": given})
+
+
+BY_NAME = ConfigDict(validate_by_name=True, validate_by_alias=False, alias_generator=to_camel)
+
+
+class ByNameAlone(BaseModel):
+    model_config = BY_NAME
+
+    user_id: int
+    pin: Annotated[str, Field(alias="code", json_schema_extra={"writeOnly": True})] = "hush"
+    path: int = Field(default=0, validation_alias=AliasPath("o", "k"))
+
+
+@pydantic_dataclass(config=BY_NAME)
+class ByNameAsWell:
+    user_id: Annotated[int, Field(alias="userId")]
+
+
+class KeysByName(TypedDict):
+    __pydantic_config__ = BY_NAME  # type: ignore[misc]
+
+    user_id: int
+
+
+@pytest.mark.parametrize("declared", [ByNameAlone, ByNameAsWell, KeysByName])
+def test_what_takes_names_alone_is_published_by_them_and_written_by_its_aliases(declared: Any) -> None:
+    def act(value: Any) -> Any:
+        return value
+
+    made = action("act").confirm("{user_id}?").input(declared).output(declared).handler(act)
+    assert next(iter(made.signature.input_schema["properties"])) == "user_id"
+    assert made.output is not None
+    assert next(iter(made.output.schema["properties"])) == "userId"
+    bound = made.signature.bind({"user_id": 5})
+    assert bound.values["user_id"] == 5
+    assert bound.shown["user_id"] == 5
+    with pytest.raises(InvalidInput) as error:
+        made.signature.bind({"userId": 5})
+    assert error.value.data[0] == {"message": "required, but missing", "path": ["user_id"]}
+    assert next(iter(form_for(declared).schema["properties"])) == "user_id"
+
+
+def test_its_fields_are_found_and_hidden_within_others_too() -> None:
+    signature = read_handler(taking(list[ByNameAlone]), name="act")
+    item = signature.input_schema["properties"]["value"]["items"]
+    assert item["properties"].keys() == {"user_id", "pin", "path"}
+    assert signature.bind({"value": [{"user_id": 5}]}).shown["value"] == [
+        {"user_id": 5, "pin": "**********", "path": 0}
+    ]
