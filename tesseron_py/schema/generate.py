@@ -24,7 +24,7 @@ from .inline import inline_schema
 from .members import json_value, unreadable
 from .references import BITS
 from .undefined import check_defined
-from .unusable import unusable
+from .unusable import check_values, unusable
 
 __all__ = ["Purpose", "Schemas", "named", "output_schema", "reason", "schemas_of"]
 
@@ -57,7 +57,8 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         purpose: What the schemas are for. An input's objects are closed (`additionalProperties: false`).
 
     Raises:
-        UnusableType: A constraint in it can never hold, a field never be given, or a name is not defined.
+        UnusableType: A constraint in it can never hold, a field never be given, a class has no values, or a name is
+            not defined.
         PydanticUserError, PydanticInvalidForJsonSchema: There is no such schema. Hooks of the author's types are run,
             so anything else may be raised as well.
 
@@ -71,6 +72,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
     check_constraints(adapter.core_schema)
     if purpose != "output":
         check_aliases(adapter.core_schema)
+        check_values(adapter.core_schema)
     document = documented(_document(adapter, purpose))
     published = inline_schema(
         document, keep_null=purpose == "output", closed=purpose == "input", mended=purpose != "form"

@@ -311,7 +311,9 @@ def _check_types(handler: Handler, annotations: Mapping[str, Any]) -> None:
         if parameter.name not in annotations:
             continue
         try:
-            _prepared(_adapter(annotations[parameter.name]))
+            annotation = annotations[parameter.name]
+            _prepared(_adapter(annotation))
+            _adapter(_make_typed_dict("Alone", {parameter.name: annotation}))  # some types cannot be a field's
         except Exception as error:
             name, type, why = parameter.name, named(parameter.annotation), _why(error)
             if isinstance(error, ImportError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 import typing
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Protocol, TypeVar
 
 import pytest
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, create_model
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, OnErrorOmit, create_model
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
@@ -282,3 +283,37 @@ def test_its_fields_are_found_and_hidden_within_others_too() -> None:
     assert signature.bind({"value": [{"user_id": 5}]}).shown["value"] == [
         {"user_id": 5, "pin": "**********", "path": 0}
     ]
+
+
+class NoChoice(enum.Enum): ...
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (BaseModel, "BaseModel itself has no values; write a model of your own, or dict[str, Any] for any object"),
+        (dict[str, list[BaseModel]], "BaseModel itself has no values"),
+        (enum.Enum, "Enum has no members to choose from; write an Enum that has some, or Literal[…]"),
+        (enum.Flag, "Flag has no members to choose from"),
+        (list[NoChoice | None], "NoChoice has no members to choose from"),
+        (OnErrorOmit[int], "OnErrorOmit leaves an item out of a list, a set or a dict, and nothing can be left out"),
+    ],
+)
+def test_a_type_without_values_is_refused(declared: Any, message: str) -> None:
+    found = refused(taking(declared))[0]
+    assert message in found
+    assert "the parameter 'value'" in found
+    with pytest.raises(InvalidSchema) as asked:
+        form_for(declared)
+    assert message in asked.value.message
+
+
+def test_so_it_is_as_a_whole_input_and_an_output_may_be_any_model() -> None:
+    with pytest.raises(RegistrationError, match="the input type BaseModel cannot be used: BaseModel itself has no"):
+        read_handler(taking(Any), name="act", input_type=BaseModel)
+    assert output_for(taking(Any), name="act", declared=BaseModel, returned=UNSET) is not None
+
+
+def test_an_item_that_may_be_left_out_is_none_of_those() -> None:
+    signature = read_handler(taking(list[OnErrorOmit[int]]), name="act")
+    assert signature.bind({"value": [1, "x"]}).call(lambda value: value, None) == [1]
