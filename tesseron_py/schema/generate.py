@@ -72,7 +72,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
     check_constraints(adapter.core_schema)
     if purpose != "output":
         check_aliases(adapter.core_schema)
-        check_values(adapter.core_schema)
+        check_values(adapter.core_schema, enums=purpose != "form")
     document = documented(_document(adapter, purpose))
     published = inline_schema(
         document, keep_null=purpose == "output", closed=purpose == "input", mended=purpose != "form"

@@ -22,8 +22,12 @@ class UnusableType(ValueError):
     """What cannot be used in a type, and how to mend it, in one line."""
 
 
-def check_values(schema: Mapping[str, Any]) -> None:
+def check_values(schema: Mapping[str, Any], *, enums: bool) -> None:
     """Look for classes in a core schema that have no values.
+
+    Args:
+        schema: The core schema.
+        enums: Whether to look for enums without members; a form itself names the field of one.
 
     Raises:
         UnusableType: There is one; the message says what to write instead.
@@ -34,12 +38,13 @@ def check_values(schema: Mapping[str, Any]) -> None:
             "BaseModel itself has no values; write a model of your own, or dict[str, Any] for any object"
         )
     # pydantic makes this of an enum without members.
-    if kind == "is-instance" and isinstance(cls := schema["cls"], type) and issubclass(cls, Enum) and not list(cls):
+    cls = schema.get("cls") if enums and kind == "is-instance" else None
+    if isinstance(cls, type) and issubclass(cls, Enum) and not list(cls):
         raise UnusableType(
             f"{cls.__qualname__} has no members to choose from; write an Enum that has some, or Literal[…]"
         )
     for _, each in children(schema):
-        check_values(each)
+        check_values(each, enums=enums)
 
 
 def unusable(error: Exception) -> UnusableType | None:
