@@ -134,7 +134,7 @@ class Scope:
         known += [each for each, value in vars(builtins).items() if inspect.isclass(value)]
         from difflib import get_close_matches  # only where something is wrong
 
-        close = get_close_matches(name, known, n=1, cutoff=0.75)
+        close = get_close_matches(name, [each for each in known if each != name], n=1, cutoff=0.75)
         return Unresolved(text, reason, corrected=text.replace(name, close[0]) if close else None)
 
 

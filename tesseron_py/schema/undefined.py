@@ -6,6 +6,7 @@ pydantic leaves such a model for later, and says of it only that it is not compl
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import sys
 from collections.abc import Iterator
@@ -51,10 +52,19 @@ def _around(declared: Any) -> dict[str, Any]:
 
 def _told(declared: Any, error: PydanticUndefinedAnnotation) -> str:
     missing = NameError(f"name {error.name!r} is not defined", name=error.name)
-    for cls in _classes(declared, set()):
+    seen: set[type] = set()
+    for cls in _classes(declared, seen):
         for field, annotation in vars(cls).get("__annotations__", {}).items():
             if any(error.name in _names(text) for text in _texts(annotation)):
                 found = Scope.of_class(cls).unresolved(_text(annotation), missing)
+                below = next((each for each in seen if each is not cls and cls in each.__mro__), None)
+                if below is not None and error.name in vars(sys.modules.get(cls.__module__, builtins)):
+                    # It was not complete when it was inherited from, and pydantic looks where the subclass is.
+                    return (
+                        f"the annotation of {cls.__qualname__}.{field}, {found.text!r}, cannot be resolved where"
+                        f" {below.__qualname__} inherits it; call {cls.__qualname__}.model_rebuild() before"
+                        f" {below.__qualname__} is defined, or import {error.name} into {below.__module__}"
+                    )
                 return f"the annotation of {cls.__qualname__}.{field}, {found.mend()}"
     return f"{missing}; define or import it at module level"
 

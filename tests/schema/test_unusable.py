@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing_extensions import TypedDict
 
 from tesseron_py import action
 from tesseron_py.errors import InvalidInput, InvalidSchema, RegistrationError
+from tesseron_py.schema.annotations import Scope
 from tesseron_py.schema.elicitation import form_for
 from tesseron_py.schema.output import output_for
 from tesseron_py.schema.signature import read_handler
@@ -253,7 +255,7 @@ class ByNameAsWell:
 
 
 class KeysByName(TypedDict):
-    __pydantic_config__ = BY_NAME  # type: ignore[misc]
+    __pydantic_config__ = BY_NAME
 
     user_id: int
 
@@ -318,3 +320,43 @@ def test_so_it_is_as_a_whole_input_and_an_output_may_be_any_model() -> None:
 def test_an_item_that_may_be_left_out_is_none_of_those() -> None:
     signature = read_handler(taking(list[OnErrorOmit[int]]), name="act")
     assert signature.bind({"value": [1, "x"]}).call(lambda value: value, None) == [1]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A module with a model whose field is of a class that is defined after it."""
+    module = types.ModuleType("elsewhere")
+    monkeypatch.setitem(sys.modules, "elsewhere", module)
+    exec(
+        "from __future__ import annotations\nfrom pydantic import BaseModel\n"
+        "class Order(BaseModel):\n    items: list[OrderItem] = []\n"
+        "class OrderItem(BaseModel):\n    sku: str\n",
+        module.__dict__,
+    )
+    return module
+
+
+def test_what_a_model_of_another_module_left_open_is_told_with_the_mend(
+    elsewhere: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Early(elsewhere.Order): ...
+
+    message = (
+        "the annotation of Order.items, 'list[OrderItem]', cannot be resolved where"
+        f" {Early.__qualname__} inherits it; call Order.model_rebuild() before {Early.__qualname__} is defined,"
+        f" or import OrderItem into {__name__}"
+    )
+    assert message in refused(taking(Early))[0]
+
+    elsewhere.Order.model_rebuild()
+
+    class Later(elsewhere.Order): ...
+
+    read_handler(taking(Later), name="act")
+    monkeypatch.setitem(globals(), "OrderItem", elsewhere.OrderItem)
+    read_handler(taking(Early), name="act")
+
+
+def test_what_is_written_is_not_suggested() -> None:
+    found = Scope.of_class(Given).unresolved("Given", NameError("name 'Given' is not defined", name="Given"))
+    assert found.corrected != "Given"
