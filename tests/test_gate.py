@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import (
@@ -19,6 +19,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    Json,
     RootModel,
     SecretStr,
     field_serializer,
@@ -29,6 +30,8 @@ from typing_extensions import TypedDict
 
 from tesseron_py import RegistrationError, action
 from tesseron_py.actions import AnyAction
+from tesseron_py.jsontext import encode
+from tesseron_py.schema.references import References
 
 
 def question_of(declared: AnyAction, raw: dict[str, Any]) -> str:
@@ -338,6 +341,56 @@ def test_what_is_marked_write_only_is_shown_nowhere(declared: Any, given: Any, r
     assert of_value(declared, given) == read
 
 
+class Login(BaseModel):
+    name: str
+    pin: Pin
+
+
+class Plain(BaseModel):
+    name: str
+
+
+class WithPin(Plain):
+    pin: Pin = "hush"
+    note: str = "n"
+
+
+class WithAnything(Plain):
+    made: Any = Field(default=None, json_schema_extra=lambda schema: 1 / 0)
+
+
+def made(declared: Any, make: Callable[[Any], Any]) -> Any:
+    return Annotated[declared, AfterValidator(make)]
+
+
+LOGIN = {"name": "a", "pin": "hush"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "read"),
+    [
+        (Json[Login], '{"name":"a","pin":"hush"}', '{"name":"a","pin":"**********"}'),
+        (made(Json[Login], lambda value: value.pin), '{"name":"a","pin":"hush"}', "**********"),
+        (made(Login, lambda value: value.pin), LOGIN, "**********"),
+        (made(Login, lambda value: (value.name, value.pin)), LOGIN, "**********"),
+        (made(Login, lambda value: [value]), LOGIN, "**********"),
+        (made(Login, lambda value: {"is": value.pin}), LOGIN, '{"is":"**********"}'),
+        (made(Login, lambda value: value.model_dump()), LOGIN, '{"name":"a","pin":"**********"}'),
+        (made(list[Login], lambda value: {each.name: each.pin for each in value}), [LOGIN], "**********"),
+        (made(dict[str, SecretStr], lambda value: [each.get_secret_value() for each in value.values()]),
+         {"a": "hush"}, "**********"),
+        (made(tuple[int, Pin], lambda value: (*value, value[1])), [1, "hush"], '[1,"**********","**********"]'),
+        (made(Login, lambda value: WithPin(name="a")), LOGIN, '{"name":"a","pin":"**********","note":"**********"}'),
+        (made(Plain, lambda value: WithPin(name="a")), {"name": "a"}, '{"name":"a","pin":"**********","note":"n"}'),
+        (made(Plain, lambda value: WithAnything(name="a")), {"name": "b"}, '{"name":"b"}'),
+        (Login | str, "a", "a"),
+        (list[Login | str], ["a", LOGIN], '["a",{"name":"a","pin":"**********"}]'),
+    ],
+)  # fmt: skip
+def test_nor_is_it_where_a_validator_has_made_something_else_of_it(declared: Any, given: Any, read: str) -> None:
+    assert of_value(declared, given) == read
+
+
 def test_nor_is_it_of_a_json_schema() -> None:
     card = {"type": "object", "properties": {"pin": {"type": "string", "writeOnly": True}, "n": {"type": "integer"}}}
     schema = {
@@ -354,9 +407,99 @@ def test_nor_is_it_of_a_json_schema() -> None:
     assert question_of(declared, given) == '{"pin":"**********","n":1} **********'
 
 
+def test_nor_where_a_json_schema_says_it_under_a_condition() -> None:
+    secret = {"properties": {"pin": {"writeOnly": True}}}
+    card = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "additionalProperties": True,
+        "if": {"required": ["pin"]},
+        "then": secret,
+        "dependentSchemas": {"code": {"properties": {"code": {"writeOnly": True}}}},
+    }
+    loose = {"properties": {"pin": {"writeOnly": True}, "n": {}}}
+    listed = {"items": {"writeOnly": True}}
+    schema = {"type": "object", "properties": {"card": card, "loose": loose, "listed": listed}}
+
+    def do(value: Any) -> None: ...
+
+    declared = action("do").confirm("{card} {loose} {listed}").input(json_schema=schema).handler(do)
+    hidden = '{"pin":"**********","code":"**********","n":1,"more":2}'
+    given = {"card": {"pin": "hush", "code": "hush", "n": 1, "more": 2}, "loose": {"pin": "a", "n": 1}, "listed": [1]}
+    assert question_of(declared, given) == f'{hidden} {{"pin":"**********","n":1}} ["**********"]'
+    assert question_of(declared, {"loose": "hush", "listed": {"a": 1}}) == "(not given) ********** **********"
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "read"),
+    [
+        (bytes, "_-8=", "/+8="),
+        (list[bytes], ["/+8="], '["/+8="]'),
+        (made(bytes, bytearray), "/+8=", "/+8="),
+    ],
+)
+def test_bytes_are_shown_as_they_are_written_everywhere_else(declared: Any, given: Any, read: str) -> None:
+    assert of_value(declared, given) == read
+
+
+def test_of_keys_that_are_secret_none_hides_another() -> None:
+    shown = '{"**********":1,"********** (2)":2,"********** (3)":3}'
+    assert of_value(dict[SecretStr, int], {"a": 1, "b": 2, "c": 3}) == shown
+
+
 def test_to_show_a_deprecated_field_is_not_to_use_it() -> None:
     class Old(BaseModel):
         amount: Annotated[int, Field(deprecated=True)] = 3
 
     assert question_of(gate("Pay {amount}?", Old), {}) == "Pay 3?"
     assert of_value(Old, {"amount": 4}) == '{"amount":4}'
+
+
+class Not(BaseModel):
+    op: Literal["not"]
+    of: "list[Rule]"  # noqa: UP037  # it is defined below
+
+
+class Either(BaseModel):
+    op: Literal["either"]
+    of: "list[Rule]"  # noqa: UP037  # it is defined below
+
+
+class Is(BaseModel):
+    op: Literal["is"]
+    name: str
+
+
+Rule = Annotated[Not | Either | Is, Field(discriminator="op")]
+Not.model_rebuild()
+Either.model_rebuild()
+
+
+def test_to_show_what_nests_deep_is_work_for_each_of_its_levels_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = 0
+    resolve = References.resolve
+
+    def counted(references: References, reference: object) -> Any:
+        nonlocal resolved
+        resolved += 1
+        return resolve(references, reference)
+
+    monkeypatch.setattr(References, "resolve", counted)
+
+    def work(levels: int) -> int:
+        rule: dict[str, Any] = {"op": "is", "name": "x"}
+        for level in range(levels):
+            rule = {"op": "not" if level % 2 else "either", "of": [rule]}
+        bound = gate("{rule}?", RuleHolder).signature.bind({"rule": rule})
+        nonlocal resolved
+        resolved = 0
+        assert '"name":"x"' in encode(bound.shown["rule"])
+        return resolved
+
+    two, few = work(2), work(8)
+    assert few < 6 * two
+    assert work(60) < 10 * few
+
+
+class RuleHolder(BaseModel):
+    rule: Rule

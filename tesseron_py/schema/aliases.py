@@ -11,7 +11,7 @@ from typing import Any, Final
 from .nodes import children
 from .unusable import UnusableType
 
-__all__ = ["check_aliases", "single_aliases"]
+__all__ = ["by_name", "check_aliases", "single_aliases"]
 
 _HAS_CONFIG: Final = frozenset({"model", "dataclass", "typed-dict"})
 _FIELDS: Final = frozenset({"model-field", "dataclass-field", "typed-dict-field"})
@@ -28,8 +28,13 @@ def single_aliases(field: Mapping[str, Any]) -> Iterator[str]:
                 yield path[0]
 
 
+def by_name(config: Mapping[str, Any] | None) -> bool:
+    """Whether a type takes its fields by their names alone, so that they are published by those."""
+    return config is not None and config.get("validate_by_alias", True) is False
+
+
 def check_aliases(schema: Any) -> None:
-    """Look for fields in a core schema that cannot be given by the name that is published.
+    """Look for fields in a core schema that cannot be given by a name.
 
     Raises:
         UnusableType: There is one; the message names it and says how to mend it.
@@ -43,17 +48,12 @@ def _check(node: Mapping[str, Any], config: Mapping[str, Any], owner: str) -> No
         owner = "" if cls is None else f"{cls.__name__}."
     for name, each in children(node):
         if each.get("type") in _FIELDS and each.get("validation_alias") is not None:
-            _check_field(f"{owner}{name}", name, each, config)
+            _check_field(f"{owner}{name}", each, config)
         _check(each, config, owner)
 
 
-def _check_field(where: str, name: str | None, field: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    aliases = list(single_aliases(field))
-    if config.get("validate_by_alias", True) is False:
-        if aliases and aliases[0] != name:
-            raise UnusableType(
-                f"{where} is published by its alias {aliases[0]!r}, and validate_by_alias=False refuses that; take one"
-                " of the two away"
-            )
-    elif not aliases and not config.get("validate_by_name", False):
+def _check_field(where: str, field: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    if by_name(config) or config.get("validate_by_name", False):
+        return
+    if not list(single_aliases(field)):
         raise UnusableType(f"the alias of {where} is a path into other data; give it a name of its own")

@@ -7,9 +7,9 @@ import builtins
 import inspect
 import linecache
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import CodeType, GenericAlias, SimpleNamespace, UnionType
+from types import CodeType, FrameType, GenericAlias, SimpleNamespace, UnionType
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typing_extensions
@@ -134,7 +134,7 @@ class Scope:
         known += [each for each, value in vars(builtins).items() if inspect.isclass(value)]
         from difflib import get_close_matches  # only where something is wrong
 
-        close = get_close_matches(name, known, n=1, cutoff=0.75)
+        close = get_close_matches(name, [each for each in known if each != name], n=1, cutoff=0.75)
         return Unresolved(text, reason, corrected=text.replace(name, close[0]) if close else None)
 
 
@@ -251,20 +251,54 @@ def _local_names(fn: Any) -> dict[str, Any]:
     Postponed annotations may be all that names a class there, so it is in no closure.
     """
     code = getattr(fn, "__code__", None)
-    found: dict[str, Any] = {}
     if code is None or "<locals>" not in getattr(fn, "__qualname__", ""):
+        return {}
+    return _names_in(_frames(), lambda frame: _defines(frame.f_code, lambda inner: inner == code))
+
+
+def names_around(cls: type) -> dict[str, Any]:
+    """The names of the functions that a local class is defined in, as far as those run still."""
+    if "<locals>" not in cls.__qualname__:
+        return {}
+    module = vars(sys.modules.get(cls.__module__, builtins))
+
+    def is_body(code: CodeType) -> bool:
+        # Before Python 3.11 the code of a body does not say where it stands.
+        return code.co_name == cls.__name__ and getattr(code, "co_qualname", cls.__qualname__) == cls.__qualname__
+
+    def is_meant(frame: FrameType) -> bool:
+        return frame.f_globals is module and _defines(frame.f_code, is_body)
+
+    if found := _names_in(_frames(), is_meant):
         return found
-    frame = inspect.currentframe()
+    # A `def` handler waits in its thread for what is asked for it here; others may run the same function there.
+    for top in sys._current_frames().values():
+        found = _names_in(_frames(top), is_meant)
+        if any(value is cls for value in found.values()):
+            return found
+    return {}
+
+
+def _frames(top: FrameType | None = None) -> Iterator[FrameType]:
+    """The functions that lead to a place, here by default, the innermost first."""
+    frame = inspect.currentframe() if top is None else top
     while frame is not None:
-        if frame.f_locals is not frame.f_globals and _defines(frame.f_code, code):
-            found = {**frame.f_locals, **found}
+        yield frame
         frame = frame.f_back
+
+
+def _names_in(frames: Iterator[FrameType], is_meant: Callable[[FrameType], bool]) -> dict[str, Any]:
+    """The local names of the functions that are meant; of two alike the inner one's."""
+    found: dict[str, Any] = {}
+    for frame in frames:
+        if is_meant(frame) and frame.f_locals is not frame.f_globals:
+            found = {**frame.f_locals, **found}
     return found
 
 
-def _defines(outer: CodeType, inner: CodeType) -> bool:
+def _defines(outer: CodeType, is_meant: Callable[[CodeType], bool]) -> bool:
     nested = [each for each in outer.co_consts if isinstance(each, CodeType)]
-    return inner in nested or any(_defines(each, inner) for each in nested)
+    return any(is_meant(each) or _defines(each, is_meant) for each in nested)
 
 
 def _hidden(file: str | None, name: str) -> str | None:

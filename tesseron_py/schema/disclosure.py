@@ -8,16 +8,20 @@ itself has may hold anything, and cannot be shown.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
+from pydantic import AliasChoices, AliasPath, BaseModel, RootModel, TypeAdapter
 
 from ..jsontext import MAX_NESTING, decode, encode
 from ..unset import UNSET
+from .aliases import by_name
+from .binary import write_base64
+from .generate import schemas_of
 from .names import attribute
 from .references import References
 
@@ -37,6 +41,14 @@ _VALUES: Final = frozenset(
 """The modules whose objects show all that they are."""
 
 
+_Places: TypeAlias = list[Mapping[str, Any]]
+_OPTIONS: Final = ("anyOf", "oneOf", "allOf")
+_OF_THE_SAME: Final = ("if", "then", "else", "contentSchema")
+"""Keywords whose schema is for the same value; what is in the text of a `Json[…]` is parsed by then."""
+_ANYTHING: Final[Mapping[str, Any]] = {}
+_NO_SCHEMAS: Final = frozenset({"default", "examples", "enum", "const"})
+
+
 class CannotBeShown(Exception):
     """A value may hold what is not to be read off it."""
 
@@ -46,13 +58,16 @@ class Disclosure:
 
     Args:
         document: The JSON Schema of the type, with its references. What it says is `writeOnly` is hidden, at any depth.
+            Where a validator has made something of another shape of a value with a secret, all of it is hidden.
     """
 
-    __slots__ = ("_document", "_references")
+    __slots__ = ("_document", "_of_classes", "_references", "_secretive")
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
         self._references = References(document)
+        self._secretive: dict[int, bool] = {}
+        self._of_classes: dict[type, Disclosure] = {}
 
     def of(self, field: str, value: Any) -> Any:
         """The value of a top-level field as JSON, secrets hidden.
@@ -64,58 +79,94 @@ class Disclosure:
         Raises:
             CannotBeShown: It holds what nobody can read off it.
         """
-        return self._plain(value, self._below(self._places(self._document), field), 0)
+        return self._inner(value, self._places([self._document]), field, -1)
 
-    def _plain(self, value: Any, places: list[Mapping[str, Any]], depth: int) -> Any:
+    def _plain(self, value: Any, places: _Places, depth: int) -> Any:
         if value is None:
             return None
         if any(place.get("writeOnly") is True for place in places):
             return HIDDEN
         if depth >= MAX_NESTING:
             raise CannotBeShown
-        if type(value) in _PLAIN:
-            return value
         if isinstance(value, RootModel):
             return self._plain(value.root, places, depth + 1)
+        if self._is_secretive(places) and not any(_fits(kind := _kind(value), place) for place in places):
+            if kind == "scalar":
+                _leaf(value)  # where it cannot be shown, what the agent gave may be
+            return HIDDEN
+        if type(value) in _PLAIN:
+            return value
         if isinstance(value, Mapping):
-            return {
-                key if isinstance(key, str) else str(_leaf(key)): self._plain(
-                    item, self._below(places, str(_leaf(key))), depth + 1
-                )
-                for key, item in value.items()
-            }
+            found: dict[str, Any] = {}
+            for key, item in value.items():
+                name = key if isinstance(key, str) else str(_leaf(key))
+                found[_free(name, found)] = self._inner(item, places, str(_leaf(key)), depth)
+            return found
         if isinstance(value, _SEQUENCES):
-            return [self._plain(item, self._below(places, at), depth + 1) for at, item in enumerate(value)]
+            return [self._inner(item, places, at, depth) for at, item in enumerate(value)]
         if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
-            found = {name: self._plain(item, self._below(places, name), depth + 1) for name, item in _attributes(value)}
+            found = {name: self._attribute(item, places, name, depth, type(value)) for name, item in _attributes(value)}
             more = getattr(value, "__pydantic_extra__", None) or {}
-            return found | {
-                name: self._plain(item, self._below(places, name, declared=False), depth + 1)
-                for name, item in more.items()
-            }
+            return found | {name: self._inner(item, places, name, depth, extra=True) for name, item in more.items()}
         return _leaf(value)
 
-    def _places(self, schema: object, seen: frozenset[str] = frozenset()) -> list[Mapping[str, Any]]:
-        """A schema and all that it leads to for the same value."""
-        if not isinstance(schema, Mapping):
-            return []
-        found = [schema]
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference not in seen:
-            found += self._places(self._references.resolve(reference), seen | {reference})
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            if isinstance(options := schema.get(keyword), list):
-                found += [each for option in options for each in self._places(option, seen)]
-        return found
+    def _inner(self, item: Any, places: _Places, step: str | int, depth: int, *, extra: bool = False) -> Any:
+        """What is in a value, under a name or at a position."""
+        found = self._places(each for place in places for each in _inside(place, step))
+        if not found and not extra and self._is_secretive(places):
+            # Nothing says what it is. It may be what is secret elsewhere in there, under a name that only Python has.
+            return HIDDEN
+        return self._plain(item, found, depth + 1)
 
-    def _below(
-        self, places: list[Mapping[str, Any]], step: str | int, *, declared: bool = True
-    ) -> list[Mapping[str, Any]]:
-        found = [each for place in places for each in _inside(place, step)]
-        if isinstance(step, str) and declared and not found:
-            # A name that Python has and JSON has not: whatever is secret there may be it.
-            found = [each for place in places for each in _mapping(place, "properties").values()]
-        return [each for schema in found for each in self._places(schema)]
+    def _attribute(self, item: Any, places: _Places, name: str, depth: int, cls: type) -> Any:
+        """What a model or dataclass has under a name."""
+        if self._is_secretive(places) or any(part for place in places for part in _inside(place, name)):
+            return self._inner(item, places, name, depth)
+        # A validator has made a value of another class, and what is secret in that, it says itself.
+        if (other := self._of_classes.get(cls)) is None:
+            other = self._of_classes[cls] = Disclosure(_document_of(cls))
+        return other._inner(item, other._places([other._document]), name, depth)
+
+    def _is_secretive(self, places: _Places) -> bool:
+        """Whether something in a value is secret."""
+        return any(self._holds_secret(place) for place in places)
+
+    def _holds_secret(self, schema: Mapping[str, Any]) -> bool:
+        known = self._secretive.get(id(schema))
+        if known is None:
+            seen: set[int] = set()
+            waiting: list[Any] = [schema]
+            known = False
+            while waiting and not known:
+                each = waiting.pop()
+                if id(each) in seen:
+                    continue
+                if isinstance(each, list):
+                    waiting += each
+                elif isinstance(each, Mapping):
+                    seen.add(id(each))
+                    known = each.get("writeOnly") is True
+                    waiting += [part for keyword, part in each.items() if keyword not in _NO_SCHEMAS]
+                    waiting.append(self._references.resolve(each.get("$ref")))
+            self._secretive[id(schema)] = known
+        return known
+
+    def _places(self, schemas: Iterable[object]) -> _Places:
+        """Schemas and all that they lead to for the same value, each once: a recursive union leads to itself often."""
+        found: dict[int, Mapping[str, Any]] = {}
+        waiting = list(schemas)
+        while waiting:
+            schema = waiting.pop()
+            if not isinstance(schema, Mapping) or id(schema) in found:
+                continue
+            found[id(schema)] = schema
+            waiting.append(self._references.resolve(schema.get("$ref")))
+            waiting += [schema.get(keyword) for keyword in _OF_THE_SAME]
+            waiting += _mapping(schema, "dependentSchemas").values()
+            for keyword in _OPTIONS:
+                if isinstance(options := schema.get(keyword), list):
+                    waiting += options
+        return list(found.values())
 
 
 def _inside(schema: Mapping[str, Any], step: str | int) -> Iterator[object]:
@@ -124,8 +175,8 @@ def _inside(schema: Mapping[str, Any], step: str | int) -> Iterator[object]:
             yield properties[step]
         else:
             yield from _mapping(schema, "patternProperties").values()
-            if isinstance(others := schema.get("additionalProperties"), Mapping):
-                yield others
+            others = schema.get("additionalProperties")
+            yield _ANYTHING if others is True else others
         return
     prefix = schema.get("prefixItems")
     if isinstance(prefix, Sequence) and step < len(prefix):
@@ -139,6 +190,41 @@ def _mapping(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _document_of(cls: type) -> Mapping[str, Any]:
+    try:
+        return schemas_of(TypeAdapter(cls), "input").document
+    except Exception as error:
+        # Building a schema runs hooks of the author's types, so anything may be raised.
+        raise CannotBeShown from error
+
+
+def _kind(value: Any) -> str:
+    """What JSON has of a value."""
+    if isinstance(value, _SEQUENCES):
+        return "array"
+    held = isinstance(value, (Mapping, BaseModel)) or dataclasses.is_dataclass(value)
+    return "object" if held else "scalar"
+
+
+def _fits(kind: str, schema: Mapping[str, Any]) -> bool:
+    """Whether a schema says that a value may be of a kind; one that only leads to others says nothing."""
+    if any(keyword in schema for keyword in ("$ref", "contentSchema", *_OPTIONS)):
+        return False
+    types = schema.get("type")
+    if types is None:
+        is_object = "properties" in schema or "additionalProperties" in schema
+        return kind == "object" if is_object else kind == "array" if "items" in schema else True
+    given = [types] if isinstance(types, str) else types
+    return any(each == kind or (kind == "scalar" and each not in ("array", "object", "null")) for each in given)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name for one more entry: keys that are secret look alike."""
+    return next(
+        each for number in itertools.count(1) if (each := name if number == 1 else f"{name} ({number})") not in taken
+    )
+
+
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """What a model or dataclass holds, by the names in its schema."""
     cls = type(value)
@@ -150,6 +236,8 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         if any(getattr(each, "_field_type", None) is _ONLY_GIVEN for each in declared.values()):
             raise CannotBeShown  # what its constructor alone got
         names = [each.name for each in dataclasses.fields(value)]
+    if by_name(getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None)):
+        known = {}
     for name in names:
         if (item := attribute(value, name)) is UNSET:
             raise CannotBeShown
@@ -179,6 +267,8 @@ def _leaf(value: Any) -> Any:
         raise CannotBeShown
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return write_base64(value)
     try:
         return decode(encode(value))
     except ValueError as error:

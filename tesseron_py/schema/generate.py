@@ -24,7 +24,7 @@ from .inline import inline_schema
 from .members import json_value, unreadable
 from .references import BITS
 from .undefined import check_defined
-from .unusable import unusable
+from .unusable import check_values, unusable
 
 __all__ = ["Purpose", "Schemas", "named", "output_schema", "reason", "schemas_of"]
 
@@ -57,7 +57,8 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
         purpose: What the schemas are for. An input's objects are closed (`additionalProperties: false`).
 
     Raises:
-        UnusableType: A constraint in it can never hold, a field never be given, or a name is not defined.
+        UnusableType: A constraint in it can never hold, a field never be given, a class has no values, or a name is
+            not defined.
         PydanticUserError, PydanticInvalidForJsonSchema: There is no such schema. Hooks of the author's types are run,
             so anything else may be raised as well.
 
@@ -71,6 +72,7 @@ def schemas_of(adapter: TypeAdapter[Any], purpose: Purpose) -> Schemas:
     check_constraints(adapter.core_schema)
     if purpose != "output":
         check_aliases(adapter.core_schema)
+        check_values(adapter.core_schema, enums=purpose != "form")
     document = documented(_document(adapter, purpose))
     published = inline_schema(
         document, keep_null=purpose == "output", closed=purpose == "input", mended=purpose != "form"
@@ -112,6 +114,11 @@ class BaseSchema(GenerateJsonSchema):
         # A dataclass refuses what its `__init__` does not take.
         given = self.mode == "serialization" or field.get("init", True)
         return bool(given) and super().field_is_present(field)
+
+    def _get_alias_name(self, field: Any, name: str) -> str:
+        # A type may be written by its aliases and read by its names alone.
+        names = self.mode == "validation" and self._config.validate_by_alias is False
+        return name if names else super()._get_alias_name(field, name)
 
     def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
         """Nothing: a default that cannot be published is left out, and the function still has it."""

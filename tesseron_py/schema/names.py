@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from ..unset import UNSET
-from .aliases import single_aliases
+from .aliases import by_name, single_aliases
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -142,16 +142,18 @@ def _named(name: str, field: Mapping[str, Any], cls: type | None, taken: Collect
 def _fields(
     schema: Any, definitions: dict[str, Any], cls: type | None
 ) -> Iterator[tuple[str, Mapping[str, Any], type | None]]:
+    named = False
     while isinstance(schema, Mapping):
         match schema["type"]:
             case "typed-dict" | "model-fields":
+                named = named or by_name(schema.get("config"))
                 for name, each in schema["fields"].items():
-                    yield name, each, cls
+                    yield name, _without_alias(each) if named else each, cls
                 return
             case "dataclass-args":
                 for each in schema["fields"]:
                     if each.get("init", True):
-                        yield each["name"], each, cls
+                        yield each["name"], _without_alias(each) if named else each, cls
                 return
             case "definitions":
                 definitions = {each["ref"]: each for each in schema["definitions"]}
@@ -162,6 +164,11 @@ def _fields(
                 root, cls = cls, schema["cls"]
                 if root is not None or schema.get("root_model"):
                     cls = _Inside
+                named = by_name(schema.get("config"))
                 schema = schema["schema"]
             case _:  # a default, a nullable, a validator around one
                 schema = schema.get("schema")
+
+
+def _without_alias(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in field.items() if key != "validation_alias"}

@@ -210,10 +210,20 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
         )
         faults.refuse(error)
     if schema.get("type") != "object":
+        # What is said besides, such as the discriminator of a union, has no short spelling.
+        plain = bare(declared)
+        if _are_objects(schema.get("anyOf")):
+            why = (
+                "is one of several objects, and an input is one, whose names are the arguments; give .input(…) a model"
+                " that has the union as a field, write an action for each"
+            )
+        else:
+            why = (
+                "is not an object on the wire, and agents give named arguments; use a model, a dataclass or a TypedDict"
+            )
         faults.add(
-            f"the input type {named(declared)} is not an object on the wire, and agents give named arguments;"
-            " use a model, a dataclass or a TypedDict, or leave out .input(…) and annotate the parameter",
-            annotated(parameter, declared),
+            f"the input type {named(plain)} {why}, or leave out .input(…) and annotate the parameter",
+            annotated(parameter, plain),
             at=parameter,
         )
     else:
@@ -224,6 +234,10 @@ def _by_type(handler: Handler, documentation: Documentation, declared: Any) -> H
         schema.setdefault("description", documentation.parameters[parameter])
     names = names_of(adapter, document)
     return _signature(handler, documentation, schema, names, validate=validator, parameter=parameter)
+
+
+def _are_objects(options: Any) -> bool:
+    return isinstance(options, list) and all(each.get("type") == "object" for each in options)
 
 
 def _by_json_schema(
@@ -311,7 +325,9 @@ def _check_types(handler: Handler, annotations: Mapping[str, Any]) -> None:
         if parameter.name not in annotations:
             continue
         try:
-            _prepared(_adapter(annotations[parameter.name]))
+            annotation = annotations[parameter.name]
+            _prepared(_adapter(annotation))
+            _adapter(_make_typed_dict("Alone", {parameter.name: annotation}))  # some types cannot be a field's
         except Exception as error:
             name, type, why = parameter.name, named(parameter.annotation), _why(error)
             if isinstance(error, ImportError):

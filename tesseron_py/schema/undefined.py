@@ -6,6 +6,7 @@ pydantic leaves such a model for later, and says of it only that it is not compl
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any, ForwardRef, get_args
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation
 
-from .annotations import Scope
+from .annotations import Scope, names_around
 from .unusable import UnusableType
 
 __all__ = ["check_defined"]
@@ -28,19 +29,42 @@ def check_defined(adapter: TypeAdapter[Any]) -> None:
     """
     if adapter.pydantic_complete:
         return
+    declared = getattr(adapter, "_type", None)
     try:
         # Without a namespace it would look for the name among those of the functions that lead here.
-        adapter.rebuild(raise_errors=True, _types_namespace={})
+        adapter.rebuild(raise_errors=True, _types_namespace=_around(declared))
     except PydanticUndefinedAnnotation as error:
-        raise UnusableType(_told(getattr(adapter, "_type", None), error)) from error
+        raise UnusableType(_told(declared, error)) from error
+
+
+def _around(declared: Any) -> dict[str, Any]:
+    """What the annotations of local classes name in the functions that those are in.
+
+    Models remember where they were made; standard dataclasses, TypedDicts and NamedTuples do not.
+    """
+    found: dict[str, Any] = {}
+    for cls in _classes(declared, set()):
+        if local := names_around(cls):
+            texts = [text for annotation in vars(cls)["__annotations__"].values() for text in _texts(annotation)]
+            found |= {name: local[name] for text in texts for name in _names(text) if name in local}
+    return found
 
 
 def _told(declared: Any, error: PydanticUndefinedAnnotation) -> str:
     missing = NameError(f"name {error.name!r} is not defined", name=error.name)
-    for cls in _classes(declared, set()):
+    seen: set[type] = set()
+    for cls in _classes(declared, seen):
         for field, annotation in vars(cls).get("__annotations__", {}).items():
             if any(error.name in _names(text) for text in _texts(annotation)):
                 found = Scope.of_class(cls).unresolved(_text(annotation), missing)
+                below = next((each for each in seen if each is not cls and cls in each.__mro__), None)
+                if below is not None and error.name in vars(sys.modules.get(cls.__module__, builtins)):
+                    # It was not complete when it was inherited from, and pydantic looks where the subclass is.
+                    return (
+                        f"the annotation of {cls.__qualname__}.{field}, {found.text!r}, cannot be resolved where"
+                        f" {below.__qualname__} inherits it; call {cls.__qualname__}.model_rebuild() before"
+                        f" {below.__qualname__} is defined, or import {error.name} into {below.__module__}"
+                    )
                 return f"the annotation of {cls.__qualname__}.{field}, {found.mend()}"
     return f"{missing}; define or import it at module level"
 
@@ -55,7 +79,7 @@ def _classes(annotation: Any, seen: set[type]) -> Iterator[type]:
             if fields := vars(cls).get("__annotations__"):
                 yield cls
                 module = sys.modules.get(cls.__module__)
-                around = {} if module is None else vars(module)
+                around = {**({} if module is None else vars(module)), **names_around(cls)}
                 for each in fields.values():
                     yield from _classes(each, seen)
                     for name in (name for text in _texts(each) for name in _names(text)):

@@ -1,19 +1,50 @@
 """Types that can be declared and never be used, in words for whoever declares one.
 
 A constraint that no value can be held to, a pattern that is no regular expression, an alias by which nothing can be
-given, a name that is not defined.
+given, a name that is not defined, a class that is only there to be inherited from.
 """
 
 from __future__ import annotations
 
-from pydantic import PydanticUserError
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel, PydanticUserError
 from pydantic_core import SchemaError
 
-__all__ = ["UnusableType", "unusable"]
+from .nodes import children
+
+__all__ = ["UnusableType", "check_values", "unusable"]
 
 
 class UnusableType(ValueError):
     """What cannot be used in a type, and how to mend it, in one line."""
+
+
+def check_values(schema: Mapping[str, Any], *, enums: bool) -> None:
+    """Look for classes in a core schema that have no values.
+
+    Args:
+        schema: The core schema.
+        enums: Whether to look for enums without members; a form itself names the field of one.
+
+    Raises:
+        UnusableType: There is one; the message says what to write instead.
+    """
+    kind = schema.get("type")
+    if kind == "model" and schema["cls"] is BaseModel:
+        raise UnusableType(
+            "BaseModel itself has no values; write a model of your own, or dict[str, Any] for any object"
+        )
+    # pydantic makes this of an enum without members.
+    cls = schema.get("cls") if enums and kind == "is-instance" else None
+    if isinstance(cls, type) and issubclass(cls, Enum) and not list(cls):
+        raise UnusableType(
+            f"{cls.__qualname__} has no members to choose from; write an Enum that has some, or Literal[…]"
+        )
+    for _, each in children(schema):
+        check_values(each, enums=enums)
 
 
 def unusable(error: Exception) -> UnusableType | None:
@@ -24,6 +55,11 @@ def unusable(error: Exception) -> UnusableType | None:
         return UnusableType(
             "before Python 3.12 a TypedDict has to come from typing_extensions; write"
             " `from typing_extensions import TypedDict`"
+        )
+    if isinstance(error, SchemaError) and "'on_error = omit'" in str(error):
+        return UnusableType(
+            "OnErrorOmit leaves an item out of a list, a set or a dict, and nothing can be left out here; write the"
+            " type without it, or list[OnErrorOmit[…]]"
         )
     return _pattern(error) if isinstance(error, SchemaError) else None
 

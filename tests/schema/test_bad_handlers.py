@@ -9,10 +9,10 @@ import linecache
 import threading
 from collections import ChainMap
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, Optional, TypeVar
 
 import pytest
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field, RootModel
 from pydantic_core import core_schema
 from typing_extensions import TypedDict, Unpack
 
@@ -212,6 +212,37 @@ def test_an_input_type_that_is_none(fn: Callable[..., Any], declared: Any, messa
         read_handler(fn, name="act", input_type=declared)
     assert message in str(refused.value)
     assert f"{__file__}:{fn.__code__.co_firstlineno}" in str(refused.value)
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        Cat | Dog,
+        Optional[Cat | Dog],  # noqa: UP045  # the other spelling
+        Annotated[Cat | Dog, Field(discriminator="kind")],
+        RootModel[Cat | Dog],
+        Cat | dict[str, int],
+    ],
+)
+def test_several_objects_are_no_input_and_told_as_such(declared: Any) -> None:
+    with pytest.raises(RegistrationError) as refused:
+        read_handler(takes, name="act", input_type=declared)
+    said = str(refused.value)
+    assert (
+        "is one of several objects, and an input is one, whose names are the arguments; give .input(…) a model that has"
+        " the union as a field, write an action for each, or leave out .input(…) and annotate the parameter\n" in said
+    )
+    assert "FieldInfo" not in said
+    assert "not an object" not in said
+    assert "write:  def takes(query: " in said
 
 
 @pytest.mark.parametrize(

@@ -472,7 +472,7 @@ NO_TYPES: list[tuple[Any, str, str | None]] = [
     ("Colr",
      "the annotation of 'x', 'Colr' cannot be resolved (name 'Colr' is not defined); did you mean 'Color'?",
      "x: Color"),
-    (pydantic.OnErrorOmit[int], "its parameters have no JSON Schema (Error building", None),
+    (pydantic.OnErrorOmit[int], "the parameter 'x': OnErrorOmit leaves an item out of a list", None),
 ]  # fmt: skip
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import enum
 import sys
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Protocol, TypeVar
 
 import pytest
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, create_model
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, OnErrorOmit, create_model
+from pydantic.alias_generators import to_camel
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
-from tesseron_py.errors import InvalidSchema, RegistrationError
+from tesseron_py import action
+from tesseron_py.errors import InvalidInput, InvalidSchema, RegistrationError
+from tesseron_py.schema.annotations import Scope
 from tesseron_py.schema.elicitation import form_for
 from tesseron_py.schema.output import output_for
 from tesseron_py.schema.signature import read_handler
@@ -197,21 +203,11 @@ class ByPath(BaseModel):
     p: int = Field(validation_alias=AliasPath("o", "k"))
 
 
-class ByNameAlone(BaseModel):
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=False)
-
-    x: int = Field(alias="ex")
-
-
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
         (ByPath, "the alias of ByPath.p is a path into other data; give it a name of its own"),
         (dict[str, list[ByPath]], "the alias of ByPath.p is a path into other data"),
-        (
-            ByNameAlone,
-            "ByNameAlone.x is published by its alias 'ex', and validate_by_alias=False refuses that; take one",
-        ),
     ],
 )
 def test_an_alias_that_nobody_can_give_is_refused(declared: Any, message: str) -> None:
@@ -240,3 +236,127 @@ def test_an_alias_beside_a_name_is_none_of_those() -> None:
         signature = read_handler(taking(declared), name="act")
         assert signature.input_schema["properties"]["value"]["properties"].keys() == given.keys()
         signature.bind({"value": given})
+
+
+BY_NAME = ConfigDict(validate_by_name=True, validate_by_alias=False, alias_generator=to_camel)
+
+
+class ByNameAlone(BaseModel):
+    model_config = BY_NAME
+
+    user_id: int
+    pin: Annotated[str, Field(alias="code", json_schema_extra={"writeOnly": True})] = "hush"
+    path: int = Field(default=0, validation_alias=AliasPath("o", "k"))
+
+
+@pydantic_dataclass(config=BY_NAME)
+class ByNameAsWell:
+    user_id: Annotated[int, Field(alias="userId")]
+
+
+class KeysByName(TypedDict):
+    __pydantic_config__ = BY_NAME
+
+    user_id: int
+
+
+@pytest.mark.parametrize("declared", [ByNameAlone, ByNameAsWell, KeysByName])
+def test_what_takes_names_alone_is_published_by_them_and_written_by_its_aliases(declared: Any) -> None:
+    def act(value: Any) -> Any:
+        return value
+
+    made = action("act").confirm("{user_id}?").input(declared).output(declared).handler(act)
+    assert next(iter(made.signature.input_schema["properties"])) == "user_id"
+    assert made.output is not None
+    assert next(iter(made.output.schema["properties"])) == "userId"
+    bound = made.signature.bind({"user_id": 5})
+    assert bound.values["user_id"] == 5
+    assert bound.shown["user_id"] == 5
+    with pytest.raises(InvalidInput) as error:
+        made.signature.bind({"userId": 5})
+    assert error.value.data[0] == {"message": "required, but missing", "path": ["user_id"]}
+    assert next(iter(form_for(declared).schema["properties"])) == "user_id"
+
+
+def test_its_fields_are_found_and_hidden_within_others_too() -> None:
+    signature = read_handler(taking(list[ByNameAlone]), name="act")
+    item = signature.input_schema["properties"]["value"]["items"]
+    assert item["properties"].keys() == {"user_id", "pin", "path"}
+    assert signature.bind({"value": [{"user_id": 5}]}).shown["value"] == [
+        {"user_id": 5, "pin": "**********", "path": 0}
+    ]
+
+
+class NoChoice(enum.Enum): ...
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (BaseModel, "BaseModel itself has no values; write a model of your own, or dict[str, Any] for any object"),
+        (dict[str, list[BaseModel]], "BaseModel itself has no values"),
+        (enum.Enum, "Enum has no members to choose from; write an Enum that has some, or Literal[…]"),
+        (enum.Flag, "Flag has no members to choose from"),
+        (list[NoChoice | None], "NoChoice has no members to choose from"),
+        (OnErrorOmit[int], "OnErrorOmit leaves an item out of a list, a set or a dict, and nothing can be left out"),
+    ],
+)
+def test_a_type_without_values_is_refused(declared: Any, message: str) -> None:
+    found = refused(taking(declared))[0]
+    assert message in found
+    assert "the parameter 'value'" in found
+    with pytest.raises(InvalidSchema) as asked:
+        form_for(declared)
+    known = message in asked.value.message
+    assert known or asked.value.message == "value: it is a choice without choices"
+
+
+def test_so_it_is_as_a_whole_input_and_an_output_may_be_any_model() -> None:
+    with pytest.raises(RegistrationError, match="the input type BaseModel cannot be used: BaseModel itself has no"):
+        read_handler(taking(Any), name="act", input_type=BaseModel)
+    assert output_for(taking(Any), name="act", declared=BaseModel, returned=UNSET) is not None
+
+
+def test_an_item_that_may_be_left_out_is_none_of_those() -> None:
+    signature = read_handler(taking(list[OnErrorOmit[int]]), name="act")
+    assert signature.bind({"value": [1, "x"]}).call(lambda value: value, None) == [1]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A module with a model whose field is of a class that is defined after it."""
+    module = types.ModuleType("elsewhere")
+    monkeypatch.setitem(sys.modules, "elsewhere", module)
+    exec(
+        "from __future__ import annotations\nfrom pydantic import BaseModel\n"
+        "class Order(BaseModel):\n    items: list[OrderItem] = []\n"
+        "class OrderItem(BaseModel):\n    sku: str\n",
+        module.__dict__,
+    )
+    return module
+
+
+def test_what_a_model_of_another_module_left_open_is_told_with_the_mend(
+    elsewhere: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Early(elsewhere.Order): ...
+
+    message = (
+        "the annotation of Order.items, 'list[OrderItem]', cannot be resolved where"
+        f" {Early.__qualname__} inherits it; call Order.model_rebuild() before {Early.__qualname__} is defined,"
+        f" or import OrderItem into {__name__}"
+    )
+    assert message in refused(taking(Early))[0]
+
+    elsewhere.Order.model_rebuild()
+
+    class Later(elsewhere.Order): ...
+
+    read_handler(taking(Later), name="act")
+    monkeypatch.setitem(globals(), "OrderItem", elsewhere.OrderItem)
+    read_handler(taking(Early), name="act")
+
+
+def test_what_is_written_is_not_suggested() -> None:
+    found = Scope.of_class(Given).unresolved("Given", NameError("name 'Given' is not defined", name="Given"))
+    assert found.corrected != "Given"
