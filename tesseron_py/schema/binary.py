@@ -13,7 +13,7 @@ import binascii
 import dataclasses
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum, Flag
 from typing import Any, Final, Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from pydantic_core import PydanticKnownError, PydanticSerializationError, Schema
 from ..jsontext import MAX_NESTING, encode
 from .caching import cached_by_type
 from .closing import closed_schema
+from .defaults import with_readers
 from .members import json_value
 from .nodes import with_children
 
@@ -78,23 +79,33 @@ def with_base64(value: Any) -> Any:
 
 
 def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -> Any:
-    """The core schema to make a JSON Schema of: which bytes are base64 is marked. `None`: as it is."""
+    """The core schema to make a JSON Schema of: which bytes are base64 is marked, and how defaults are read.
+
+    `None`: as it is.
+    """
     found = _Change("document", _CONFIGURED["validate" if mode == "validation" else "serialize"]).of(schema)
+    if mode == "validation":
+        found = with_readers(found, base64=True)
     return None if found is schema else found
 
 
-def validator_for(schema: Any, *, base64: bool = True, closed: bool = False) -> Any:
+def validator_for(
+    schema: Any, *, base64: bool = True, closed: bool = False, config: Mapping[str, Any] | None = None
+) -> Any:
     """A validator of the core schema `schema` that reads what is on our wire; `None` where pydantic's own does.
 
     Args:
         schema: The core schema.
         base64: Whether bytes are base64.
         closed: Whether each object refuses what it does not name, unless its author allows more.
+        config: That of the class around it; with one there always is a validator.
     """
     found = _Change("validate" if base64 else "validate text", _CONFIGURED["validate"]).of(schema)
     if closed:
-        return _built(SchemaValidator, closed_schema(found))
-    return None if found is schema else _built(SchemaValidator, found)
+        found = closed_schema(found)
+    elif found is schema and config is None:
+        return None
+    return _built(SchemaValidator, found, config)
 
 
 def serializer_for(schema: Any) -> Any:
@@ -103,12 +114,12 @@ def serializer_for(schema: Any) -> Any:
     return None if found is schema else _built(SchemaSerializer, found)
 
 
-def _built(kind: Any, schema: Any) -> Any:
+def _built(kind: Any, schema: Any, config: Any = None) -> Any:
     try:
-        return kind(schema, None, _use_prebuilt=False)
+        return kind(schema, config, _use_prebuilt=False)
     except TypeError:
         # Before pydantic 2.13 a model within another is always written and read in pydantic's own way.
-        return kind(schema)
+        return kind(schema, config)
 
 
 class _Change:
