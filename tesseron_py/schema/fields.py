@@ -122,6 +122,7 @@ def field_of(
         InvalidSchema: It cannot be asked for.
     """
     key = ".".join(path)
+    schema = _as_number(schema)
     written: dict[str, Any] = {"title": title}
     if isinstance(schema.get("description"), str):
         written["description"] = schema["description"]
@@ -149,6 +150,23 @@ def field_of(
         examples=tuple(schema["examples"]) if isinstance(schema.get("examples"), list) else (),
         inherited=inherited,
     )
+
+
+def _as_number(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A union of numbers (`int | float`) as a number, with the limits that all of them have; else the schema itself."""
+    options = schema.get("anyOf")
+    if not isinstance(options, list) or not options:
+        return schema
+    if not all(isinstance(each, Mapping) and each.get("type") in _NUMBERS for each in options):
+        return schema
+    first, *others = options
+    limits = {
+        key: first[key] for key in _BOUNDS if key in first and all(each.get(key) == first[key] for each in others)
+    }
+    return {"type": "number", **limits, **{key: value for key, value in schema.items() if key != "anyOf"}}
+
+
+_NUMBERS = frozenset({"integer", "number"})
 
 
 def _pattern(schema: Mapping[str, Any]) -> str | None:
