@@ -451,3 +451,39 @@ def test_a_pattern_of_a_type_holds_as_clients_have_it() -> None:
     assert form.parse({"loose": "ABC", "upper": "abc", "trimmed.code": " ab "}) == Form(
         loose="ABC", upper="ABC", trimmed=Trimmed(code="ab")
     )
+
+
+class Contact(BaseModel):
+    name: str = "somebody"
+    phone: Annotated[str, Field(pattern=r"^\+?\d{5,15}$")] | None = None
+    zip: Annotated[str, Field(pattern=r"^\d{5}$")] = "10115"
+    blank: Annotated[str, Field(pattern=r"^\s*$")] = "\t"
+    spaces: Annotated[str, Field(pattern=r"^ +$")] | None = None
+    short: Annotated[str, Field(pattern=r"^ *$", min_length=2)] | None = None
+    behind: Annotated[str, Field(pattern=re.compile(r"(?<=a)b(?!c)(?i:d)"))] | None = None
+    anything: Annotated[str, Field(pattern=re.compile(r"(?i:d)*(?<!a)"))] = "d"
+
+
+def test_a_text_is_left_empty_where_its_pattern_has_no_empty_one() -> None:
+    form = form_for(Contact)
+    nothing = {"phone": "", "zip": "", "spaces": "", "short": "", "behind": ""}
+    assert form.parse(nothing) == Contact()
+    assert form.parse({"phone": " ", "zip": "\n", "short": " "}) == Contact()
+    taken = {"name": "", "blank": "", "spaces": " ", "short": "  ", "anything": ""}
+    assert form.parse(taken).model_dump() == {**Contact().model_dump(), **taken}
+    with pytest.raises(InvalidAnswer):
+        form.parse({"phone": "x"})
+
+
+def test_so_it_is_in_a_json_schema() -> None:
+    properties = {
+        "phone": {"type": "string", "pattern": r"^\d{5}$"},
+        "spaces": {"type": "string", "pattern": "^ *$"},
+        "needed": {"type": "string", "pattern": "^a*$"},
+    }
+    form = form_for_json_schema({"type": "object", "properties": properties, "required": ["needed"]})
+    assert form.parse({"phone": "", "spaces": "", "needed": ""}) == {"spaces": "", "needed": ""}
+    assert form.parse({"phone": " ", "spaces": " ", "needed": "a"}) == {"spaces": " ", "needed": "a"}
+    for wrong in ({"phone": "x", "needed": ""}, {"needed": " "}):
+        with pytest.raises(InvalidAnswer):
+            form.parse(wrong)
