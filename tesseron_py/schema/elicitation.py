@@ -109,10 +109,11 @@ class AnswerForm:
             booleans_only: The client shows the defaults of booleans alone (MCP before 2025-11-25).
         """
         first = self._first or self.schema
-        content = {**self._kept, **with_kept(dict(content), self._kept, first, self._is_left_out)}
-        schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
+        given = with_kept(dict(content), self._kept, first, self._is_left_out)
+        # What is missing in a required field was typed once all the same.
+        schema, kept = with_defaults(first, self._asked, {**self._kept, **given}, booleans_only=booleans_only)
         form = replace(self, schema=schema, _kept=kept, _first=first)
-        return asked_again(question, self._asked, content, error.told or error.data), form
+        return asked_again(question, self._asked, given, error.told or error.data), form
 
 
 def _fault_of(error: Exception) -> str:
