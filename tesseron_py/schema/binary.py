@@ -163,7 +163,8 @@ class _Change:
         """Members of a plain enum in a `Literal`, which JSON holds the values of."""
         members = [(json_value(each), each) for each in node["expected"] if _is_plain_member(each)]
         confusing = _confusing(node["expected"])
-        if not members and not confusing:
+        large = any(map(_is_large, map(json_value, node["expected"])))
+        if not members and not confusing and not large:
             return node
         refusal = _refusal_of("literal_error", node["expected"])
 
@@ -175,7 +176,15 @@ class _Change:
                 raise refusal()
             return next((each for known, each in members if _is_same(known, value)), value)
 
+        def chosen(value: Any) -> Any:
+            for each in node["expected"]:
+                if _is_same(json_value(each), value):
+                    return each
+            raise refusal()
+
         reads = {"type": "no-info", "function": member}
+        if large:
+            return _with_ref({"type": "function-plain", "function": {"type": "no-info", "function": chosen}}, node)
         return {"type": "function-before", "function": reads, "schema": node}
 
     def _enum(self, node: dict[str, Any]) -> Any:
@@ -183,9 +192,11 @@ class _Change:
         members = list(dict.fromkeys(node["members"]))  # one may have several names
         node = node if len(members) == len(node["members"]) else {**node, "members": members}
         values = [json_value(each) for each in members]
-        # What is read by what it is in JSON: a date, a decimal.
+        # What is read by what it is in JSON: a date, a decimal; and integers that pydantic finds too large.
         written = [
-            (known, each) for known, each in zip(values, members, strict=True) if type(known) is not type(each.value)
+            (known, each)
+            for known, each in zip(values, members, strict=True)
+            if type(known) is not type(each.value) or _is_large(known)
         ]
         # An integer may be a sum of a flag's, zero and one among them.
         confusing = frozenset({bool}) if issubclass(node["cls"], Flag) else _confusing(values)
@@ -199,6 +210,11 @@ class _Change:
                 return next((each for known, each in written if _is_same(known, value)), value)
             if type(value) in confusing or (written and not has_others):
                 raise refusal()
+            if _is_large(value):
+                try:
+                    return node["cls"](value)
+                except (TypeError, ValueError):
+                    raise refusal() from None
             return value
 
         reads = {"type": "no-info", "function": checked}
@@ -276,6 +292,11 @@ def _refusal_of(kind: Any, choices: Collection[Any]) -> Callable[[], PydanticKno
 def _is_same(known: Any, value: Any) -> bool:
     """Whether two values are one in JSON, where `true` is not 1."""
     return bool(known == value) and isinstance(known, bool) == isinstance(value, bool)
+
+
+def _is_large(value: Any) -> bool:
+    """Whether it is an integer that pydantic reads as none of a choice, since it has more than 64 bits."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def _is_plain_member(value: Any) -> bool:
