@@ -64,6 +64,8 @@ class DefaultParts:
         return True, parts
 
     def _parts(self, node: Mapping[str, Any], value: Any) -> dict[str, Any]:
+        if "cls" in node and not isinstance(value, (Mapping, tuple)) and type(value) is not node["cls"]:
+            raise _Unknown  # one of a class below has more, which would be lost with the first change
         parts: dict[str, Any] = {}
         members = list(_members(node))
         for place, member in enumerate(members):
