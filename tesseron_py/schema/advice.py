@@ -96,8 +96,8 @@ def warn_of_defaults(
                 why,
                 parameter.name,
             )
-        except (TypeError, ValueError):
-            continue  # it is no JSON
+        except Exception:
+            continue  # it is no JSON, or a validator of the author's has something else to say of it
 
 
 _PLAIN: Final = frozenset({str, int, float, bool, list, tuple, dict})

@@ -13,7 +13,7 @@ import binascii
 import dataclasses
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum, Flag
 from typing import Any, Final, Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from pydantic_core import PydanticKnownError, PydanticSerializationError, Schema
 from ..jsontext import MAX_NESTING, encode
 from .caching import cached_by_type
 from .closing import closed_schema
+from .defaults import with_readers
 from .members import json_value
 from .nodes import with_children
 
@@ -78,23 +79,33 @@ def with_base64(value: Any) -> Any:
 
 
 def document_schema(schema: Any, mode: Literal["validation", "serialization"]) -> Any:
-    """The core schema to make a JSON Schema of: which bytes are base64 is marked. `None`: as it is."""
+    """The core schema to make a JSON Schema of: which bytes are base64 is marked, and how defaults are read.
+
+    `None`: as it is.
+    """
     found = _Change("document", _CONFIGURED["validate" if mode == "validation" else "serialize"]).of(schema)
+    if mode == "validation":
+        found = with_readers(found, base64=True)
     return None if found is schema else found
 
 
-def validator_for(schema: Any, *, base64: bool = True, closed: bool = False) -> Any:
+def validator_for(
+    schema: Any, *, base64: bool = True, closed: bool = False, config: Mapping[str, Any] | None = None
+) -> Any:
     """A validator of the core schema `schema` that reads what is on our wire; `None` where pydantic's own does.
 
     Args:
         schema: The core schema.
         base64: Whether bytes are base64.
         closed: Whether each object refuses what it does not name, unless its author allows more.
+        config: That of the class around it; with one there always is a validator.
     """
     found = _Change("validate" if base64 else "validate text", _CONFIGURED["validate"]).of(schema)
     if closed:
-        return _built(SchemaValidator, closed_schema(found))
-    return None if found is schema else _built(SchemaValidator, found)
+        found = closed_schema(found)
+    elif found is schema and config is None:
+        return None
+    return _built(SchemaValidator, found, config)
 
 
 def serializer_for(schema: Any) -> Any:
@@ -103,12 +114,12 @@ def serializer_for(schema: Any) -> Any:
     return None if found is schema else _built(SchemaSerializer, found)
 
 
-def _built(kind: Any, schema: Any) -> Any:
+def _built(kind: Any, schema: Any, config: Any = None) -> Any:
     try:
-        return kind(schema, None, _use_prebuilt=False)
+        return kind(schema, config, _use_prebuilt=False)
     except TypeError:
         # Before pydantic 2.13 a model within another is always written and read in pydantic's own way.
-        return kind(schema)
+        return kind(schema, config)
 
 
 class _Change:
@@ -152,7 +163,8 @@ class _Change:
         """Members of a plain enum in a `Literal`, which JSON holds the values of."""
         members = [(json_value(each), each) for each in node["expected"] if _is_plain_member(each)]
         confusing = _confusing(node["expected"])
-        if not members and not confusing:
+        large = any(map(_is_large, map(json_value, node["expected"])))
+        if not members and not confusing and not large:
             return node
         refusal = _refusal_of("literal_error", node["expected"])
 
@@ -164,7 +176,15 @@ class _Change:
                 raise refusal()
             return next((each for known, each in members if _is_same(known, value)), value)
 
+        def chosen(value: Any) -> Any:
+            for each in node["expected"]:
+                if _is_same(json_value(each), value):
+                    return each
+            raise refusal()
+
         reads = {"type": "no-info", "function": member}
+        if large:
+            return _with_ref({"type": "function-plain", "function": {"type": "no-info", "function": chosen}}, node)
         return {"type": "function-before", "function": reads, "schema": node}
 
     def _enum(self, node: dict[str, Any]) -> Any:
@@ -172,9 +192,11 @@ class _Change:
         members = list(dict.fromkeys(node["members"]))  # one may have several names
         node = node if len(members) == len(node["members"]) else {**node, "members": members}
         values = [json_value(each) for each in members]
-        # What is read by what it is in JSON: a date, a decimal.
+        # What is read by what it is in JSON: a date, a decimal; and integers that pydantic finds too large.
         written = [
-            (known, each) for known, each in zip(values, members, strict=True) if type(known) is not type(each.value)
+            (known, each)
+            for known, each in zip(values, members, strict=True)
+            if type(known) is not type(each.value) or _is_large(known)
         ]
         # An integer may be a sum of a flag's, zero and one among them.
         confusing = frozenset({bool}) if issubclass(node["cls"], Flag) else _confusing(values)
@@ -188,6 +210,11 @@ class _Change:
                 return next((each for known, each in written if _is_same(known, value)), value)
             if type(value) in confusing or (written and not has_others):
                 raise refusal()
+            if _is_large(value):
+                try:
+                    return node["cls"](value)
+                except (TypeError, ValueError):
+                    raise refusal() from None
             return value
 
         reads = {"type": "no-info", "function": checked}
@@ -265,6 +292,11 @@ def _refusal_of(kind: Any, choices: Collection[Any]) -> Callable[[], PydanticKno
 def _is_same(known: Any, value: Any) -> bool:
     """Whether two values are one in JSON, where `true` is not 1."""
     return bool(known == value) and isinstance(known, bool) == isinstance(value, bool)
+
+
+def _is_large(value: Any) -> bool:
+    """Whether it is an integer that pydantic reads as none of a choice, since it has more than 64 bits."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def _is_plain_member(value: Any) -> bool:

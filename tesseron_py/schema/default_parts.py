@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..unset import UNSET
+from .defaults import reads_back
 
 _INNER: Final = frozenset({"nullable", "default", "function-after", "function-before", "function-wrap"})
 _VALIDATORS: Final = frozenset({"function-after", "function-before", "function-wrap"})
@@ -63,6 +64,8 @@ class DefaultParts:
         return True, parts
 
     def _parts(self, node: Mapping[str, Any], value: Any) -> dict[str, Any]:
+        if "cls" in node and not isinstance(value, (Mapping, tuple)) and type(value) is not node["cls"]:
+            raise _Unknown  # one of a class below has more, which would be lost with the first change
         parts: dict[str, Any] = {}
         members = list(_members(node))
         for place, member in enumerate(members):
@@ -71,27 +74,34 @@ class DefaultParts:
                 if isinstance(value, (Mapping, tuple)):
                     continue
                 raise _Unknown
-            if (written := self._written(member.schema, found)) is not UNSET:
+            if (written := self._written(member.schema, found, node.get("config") or {})) is not UNSET:
                 parts[member.wire] = written
         return parts
 
-    def _written(self, schema: Mapping[str, Any], value: Any) -> Any:
-        """A part as JSON; `UNSET` where it is what its class says."""
+    def _written(self, schema: Mapping[str, Any], value: Any, config: Mapping[str, Any]) -> Any:
+        """A part as JSON; `UNSET` where it is what its class says.
+
+        Raises:
+            _Unknown: It cannot be written, or is another value when it is read again.
+        """
         node, _ = self._object(schema)
         if node is not None and value is not None:
             return self._parts(node, value)
         if value is None and schema.get("type") == "default" and schema.get("default", UNSET) is None:
             return None if self._takes_null(schema["schema"]) else UNSET
+        ordered = value
         if isinstance(value, Set) and len(value) > 1:
             try:
-                value = sorted(value)
+                ordered = sorted(value)
             except TypeError:
-                value = list(value)
+                ordered = list(value)
         try:
-            written = self._encode(value)
+            written = self._encode(ordered)
         except Exception as error:  # a serializer of the author's may raise anything
             raise _Unknown from error
         if isinstance(written, float) and not math.isfinite(written):
+            raise _Unknown
+        if not reads_back(schema, value, written, self._definitions, config, base64=False):
             raise _Unknown
         return written
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_origin
 
@@ -18,14 +19,16 @@ from ..errors import InvalidAnswer, InvalidSchema, TesseronError
 from ..jsontext import decode, encode
 from .again import Asked, asked_again, hinted, with_defaults, with_kept
 from .caching import cached_by_type
+from .defaults import with_readers
 from .flat import FlatSchema
-from .generate import named, reason, schemas_of
+from .generate import Schemas, named, reason, schemas_of
 from .handler import is_function
 from .issues import Issue, Mismatch, kind, summary
 from .layout import Layout
 from .nesting import group_of
 from .silence import without_answers
 from .subset import check_subset
+from .undefined import check_defined
 from .unusable import unusable
 from .validation import JsonValidator
 
@@ -106,10 +109,11 @@ class AnswerForm:
             booleans_only: The client shows the defaults of booleans alone (MCP before 2025-11-25).
         """
         first = self._first or self.schema
-        content = {**self._kept, **with_kept(dict(content), self._kept, first, self._is_left_out)}
-        schema, kept = with_defaults(first, self._asked, content, booleans_only=booleans_only)
+        given = with_kept(dict(content), self._kept, first, self._is_left_out)
+        # What is missing in a required field was typed once all the same.
+        schema, kept = with_defaults(first, self._asked, {**self._kept, **given}, booleans_only=booleans_only)
         form = replace(self, schema=schema, _kept=kept, _first=first)
-        return asked_again(question, self._asked, content, error.told or error.data), form
+        return asked_again(question, self._asked, given, error.told or error.data), form
 
 
 def _fault_of(error: Exception) -> str:
@@ -195,10 +199,10 @@ def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
         )
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(schema_type)
-        schemas = schemas_of(adapter, "form")
+        schemas = _schemas(adapter)
         if single := schemas.published.get("type") != "object":
             adapter = TypeAdapter(_make_typed_dict("Answer", {name: schema_type}))
-            schemas = schemas_of(adapter, "form")
+            schemas = _schemas(adapter)
         document, inlined = schemas.document, schemas.published
         validator = JsonValidator(
             adapter, document, inlined, refuse_unknown=False, noun="field", show=False, base64=False
@@ -213,6 +217,14 @@ def _forms(schema_type: Any) -> tuple[AnswerForm, AnswerForm]:
     root = group_of(document, inlined, single=single, name=named(schema_type))
     key = name if single else None
     return _laid_out(Layout(root, lists=False), validator, key), _laid_out(Layout(root, lists=True), validator, key)
+
+
+def _schemas(adapter: TypeAdapter[Any]) -> Schemas:
+    """The schemas of a type for a form, without the defaults that would be others when they are sent back."""
+    check_defined(adapter)
+    marked = copy(adapter)
+    marked.core_schema = with_readers(adapter.core_schema, base64=False)
+    return schemas_of(marked, "form")
 
 
 def _no_form(declared: Any, error: Exception) -> str:

@@ -80,8 +80,9 @@ class Field:
             return False
         if self.choices is not None and given in self.choices.values:
             return False
-        shortest = self.written.get("minLength", 0)
-        return not self.empty_is_value or len(given) < shortest
+        if not self.empty_is_value or len(given) < self.written.get("minLength", 0):
+            return True
+        return self.pattern is not None and not matches(given, self.pattern)
 
     def read(self, given: Any) -> tuple[Any, str | None]:
         """The JSON value of what came for its one property, and what is wrong with it, if that is certain by now."""
@@ -122,6 +123,7 @@ def field_of(
         InvalidSchema: It cannot be asked for.
     """
     key = ".".join(path)
+    schema = _as_number(schema)
     written: dict[str, Any] = {"title": title}
     if isinstance(schema.get("description"), str):
         written["description"] = schema["description"]
@@ -141,7 +143,7 @@ def field_of(
         required,
         is_needed,
         is_secret=schema.get("writeOnly") is True,
-        empty_is_value=written.get("type") == "string" and choices is None and "format" not in schema,
+        empty_is_value=written.get("type") == "string" and choices is None and _takes_empty(schema),
         choices=choices,
         several=several,
         format=schema["format"] if isinstance(schema.get("format"), str) else None,
@@ -149,6 +151,36 @@ def field_of(
         examples=tuple(schema["examples"]) if isinstance(schema.get("examples"), list) else (),
         inherited=inherited,
     )
+
+
+def _as_number(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A union of numbers (`int | float`) as a number, with the limits that all of them have; else the schema itself."""
+    options = schema.get("anyOf")
+    if not isinstance(options, list) or not options:
+        return schema
+    if not all(isinstance(each, Mapping) and each.get("type") in _NUMBERS for each in options):
+        return schema
+    first, *others = options
+    limits = {
+        key: first[key] for key in _BOUNDS if key in first and all(each.get(key) == first[key] for each in others)
+    }
+    return {"type": "number", **limits, **{key: value for key, value in schema.items() if key != "anyOf"}}
+
+
+_NUMBERS = frozenset({"integer", "number"})
+
+
+def _takes_empty(schema: Mapping[str, Any]) -> bool:
+    """Whether an empty text may be a value of a type of texts."""
+    if "format" in schema:
+        return False
+    pattern = schema.get("pattern")
+    if not isinstance(pattern, str) or _pattern(schema) is not None:
+        return True  # one that is told is looked at with what was given
+    try:
+        return re.search(pattern, "") is not None
+    except re.error:
+        return True
 
 
 def _pattern(schema: Mapping[str, Any]) -> str | None:

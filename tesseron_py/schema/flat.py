@@ -218,10 +218,13 @@ def _has_choices(schema: Mapping[str, Any]) -> bool:
     return any(isinstance(each, Mapping) and ("enum" in each or "const" in each) for each in parts)
 
 
+_WITHOUT_EMPTY: Final = frozenset({"format", "pattern", "enum", "const", "oneOf", "anyOf"})
+
+
 def _is_free(schema: Mapping[str, Any]) -> bool:
     if shown_type(schema) != "string":
         return False
-    return schema.get("minLength", 0) in (0, None) and not schema.keys() & {"format", "enum", "const", "oneOf", "anyOf"}
+    return schema.get("minLength", 0) in (0, None) and not schema.keys() & _WITHOUT_EMPTY
 
 
 # Types and equality as JSON has them: a boolean is no number, 3.0 is an integer ------------------------------------

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..jsontext import encode
-from .defaults import fits, without_nulls
+from ..jsontext import decode, encode
+from .defaults import READS, fits, holds_secret, without_nulls
 from .references import BITS, Nullability, References
 
 MAX_NODES: Final = 5000
@@ -19,7 +19,7 @@ MAX_NODES: Final = 5000
 WIDE: Final = 400
 """With more subschemas than this, types that contain themselves or each other are written out less deep."""
 
-_DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator", BITS})
+_DROPPED = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "$anchor", "discriminator", BITS, READS})
 _MAPS = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _SCHEMAS = frozenset(
     {
@@ -79,6 +79,7 @@ def inline_schema(
 
 class _Inliner:
     def __init__(self, root: Mapping[str, Any], keep_null: bool, closed: bool, mended: bool, levels: float) -> None:
+        self._root = root
         self._references = References(root)
         self._levels = levels
         self._recursive: dict[str, bool] = {}
@@ -164,7 +165,23 @@ class _Inliner:
             default = default if self._keep_null else without_nulls(default, written)
             if fits(default, written):
                 written["default"] = default
+        if "default" in written and not self._is_read(written["default"], written, source):
+            del written["default"]
         return _ordered(written)
+
+    def _is_read(self, default: Any, written: Mapping[str, Any], source: Mapping[str, Any]) -> bool:
+        """Whether a default that is sent back is the default."""
+        reads = source.get(READS)
+        if reads is None:
+            return True
+        if holds_secret(default, written):
+            return False
+        if reads(default):
+            return True
+        from .corrections import Corrections  # few are read only so
+
+        corrections = Corrections({"$defs": self._root.get("$defs", {}), **source})
+        return bool(reads(corrections.apply(decode(encode(default)))))
 
     def _settle_types(self, written: dict[str, Any]) -> None:
         """A type list becomes its one type, or `anyOf`."""

@@ -5,7 +5,7 @@ What is certainly wrong with an answer becomes an issue with the path of the val
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import InvalidSchema
@@ -173,12 +173,16 @@ class _Reading:
         else:
             keys = {text: field.several.key(field.key, text) for text in field.several.choices.values}
             given = {text: self._given[key] for text, key in keys.items() if key in self._given}
-            if not given:
+            if not given or self._is_as_shown(field, keys.values()):
                 return field.inherited
             value, fault = field.several.read_booleans(given, required=field.required)
         if fault is not None:
             self._issues.append(Issue(fault, list(field.path)))
         return value
+
+    def _is_as_shown(self, field: Field, names: Iterable[str]) -> bool:
+        """Whether boxes are what the form shows of a default, which has an order that they have not."""
+        return field.has_default and not field.required and not any(map(self._differs, names))
 
     def _unasked(self, name: str, given: Any) -> None:
         """What came and was not asked for: a model may allow it or refuse it, unless it stands in for what was."""

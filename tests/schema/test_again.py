@@ -537,3 +537,24 @@ async def test_an_agent_hears_no_secret() -> None:
             await agent.call("login")
     assert "hunter2" not in f"{failed.value} {failed.value.message} {failed.value.data}"
     assert "what was given does not fit" in failed.value.message
+
+
+class Between(BaseModel):
+    low: int
+    high: int
+
+    @model_validator(mode="after")
+    def in_order(self) -> Between:
+        if self.low > self.high:
+            raise ValueError(f"{self.low} is above {self.high}")
+        return self
+
+
+def test_a_required_field_that_did_not_come_again_is_missing_and_keeps_what_was_typed() -> None:
+    form = form_for(Between, lists=True)
+    for content, line in [({"low": 3, "high": 1}, "- 3 is above 1"), ({"low": 3}, "- High: it is missing")]:
+        with pytest.raises(InvalidAnswer) as refused:
+            form.parse(content)
+        question, form = form.again("Which?", content, refused.value)
+        assert question.splitlines()[-1] == line
+        assert {name: each["default"] for name, each in form.schema["properties"].items()} == {"low": 3, "high": 1}

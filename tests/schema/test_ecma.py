@@ -53,7 +53,8 @@ from tesseron_py.schema.elicitation import form_for_json_schema
     ],
 )
 def test_a_pattern_finds_what_ecmascript_finds(pattern: str, found: list[str], not_found: list[str]) -> None:
-    form = form_for_json_schema({"type": "object", "properties": {"v": {"type": "string", "pattern": pattern}}})
+    properties = {"v": {"type": "string", "pattern": pattern}}
+    form = form_for_json_schema({"type": "object", "properties": properties, "required": ["v"]})
     for text in found:
         assert form.parse({"v": text}) == {"v": text}
     for text in not_found:

@@ -118,6 +118,10 @@ NAMED = {"enum": ["a", "b"], "enumNames": ["Apple", "Berry"]}
         (int, True, {"type": "integer", "optional": True}),
         (float, 1, {"type": "number", "default": 1.0, "optional": True}),
         (float, float("inf"), {"type": "number", "optional": True}),
+        (int | float, 1, {"type": "number", "default": 1, "optional": True}),
+        (float | int | None, None, {"type": "number", "optional": True}),
+        (Annotated[int, Field(ge=1, le=9)] | Annotated[float, Field(ge=1, le=8)], ...,
+         {"type": "number", "minimum": 1}),
         (bool, None, {"type": "boolean", "optional": True}),
         (str, "", {"type": "string", "default": "", "optional": True}),
         (Annotated[int, Field(ge=1, gt=3, le=9, lt=20)], ..., {"type": "integer", "minimum": 4, "maximum": 9}),
@@ -264,6 +268,8 @@ def test_an_answer_is_the_model() -> None:
         (int, {"value": 0}, 0),
         (int, {"value": 3.0}, 3),
         (float, {"value": 3}, 3.0),
+        (int | float, {"value": 3}, 3),
+        (int | float, {"value": "2.5"}, 2.5),
         (str, {"response": ""}, ""),
         (Severity, {"value": "low"}, Severity.LOW),
         (Level, {"value": "1"}, Level.ONE),
@@ -445,3 +451,39 @@ def test_a_pattern_of_a_type_holds_as_clients_have_it() -> None:
     assert form.parse({"loose": "ABC", "upper": "abc", "trimmed.code": " ab "}) == Form(
         loose="ABC", upper="ABC", trimmed=Trimmed(code="ab")
     )
+
+
+class Contact(BaseModel):
+    name: str = "somebody"
+    phone: Annotated[str, Field(pattern=r"^\+?\d{5,15}$")] | None = None
+    zip: Annotated[str, Field(pattern=r"^\d{5}$")] = "10115"
+    blank: Annotated[str, Field(pattern=r"^\s*$")] = "\t"
+    spaces: Annotated[str, Field(pattern=r"^ +$")] | None = None
+    short: Annotated[str, Field(pattern=r"^ *$", min_length=2)] | None = None
+    behind: Annotated[str, Field(pattern=re.compile(r"(?<=a)b(?!c)(?i:d)"))] | None = None
+    anything: Annotated[str, Field(pattern=re.compile(r"(?i:d)*(?<!a)"))] = "d"
+
+
+def test_a_text_is_left_empty_where_its_pattern_has_no_empty_one() -> None:
+    form = form_for(Contact)
+    nothing = {"phone": "", "zip": "", "spaces": "", "short": "", "behind": ""}
+    assert form.parse(nothing) == Contact()
+    assert form.parse({"phone": " ", "zip": "\n", "short": " "}) == Contact()
+    taken = {"name": "", "blank": "", "spaces": " ", "short": "  ", "anything": ""}
+    assert form.parse(taken).model_dump() == {**Contact().model_dump(), **taken}
+    with pytest.raises(InvalidAnswer):
+        form.parse({"phone": "x"})
+
+
+def test_so_it_is_in_a_json_schema() -> None:
+    properties = {
+        "phone": {"type": "string", "pattern": r"^\d{5}$"},
+        "spaces": {"type": "string", "pattern": "^ *$"},
+        "needed": {"type": "string", "pattern": "^a*$"},
+    }
+    form = form_for_json_schema({"type": "object", "properties": properties, "required": ["needed"]})
+    assert form.parse({"phone": "", "spaces": "", "needed": ""}) == {"spaces": "", "needed": ""}
+    assert form.parse({"phone": " ", "spaces": " ", "needed": "a"}) == {"spaces": " ", "needed": "a"}
+    for wrong in ({"phone": "x", "needed": ""}, {"needed": " "}):
+        with pytest.raises(InvalidAnswer):
+            form.parse(wrong)

@@ -685,3 +685,54 @@ def test_a_named_tuple_may_be_all_that_is_asked_for() -> None:
 
     assert form_for(Holder).parse({}) == Holder()
     assert form_for(Holder).parse({"options.loud": "yes"}) == Holder(Options(loud=True))
+
+
+class Shared(Sharing):
+    days: int = 7
+    with_whom: str = "all"
+
+
+@dataclass
+class Wide(Scope):
+    width: int = 1
+
+
+class OfSubclasses(BaseModel):
+    sharing: Sharing = Shared(publish=True)
+    scope: Scope = Wide(wipe=True)
+    same: Sharing = Sharing(days=9)
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_default_of_a_subclass_is_not_shown_and_left_alone_it_keeps_its_class(lists: bool) -> None:
+    form = form_for(OfSubclasses, lists=lists)
+    shown = {name: value for name, value in shows(form).items() if value != "-"}
+    assert shown == {"same.publish": False, "same.days": 9, "same.note": "n"}
+    left_alone = form.parse(shown)
+    assert left_alone.sharing == Shared(publish=True)
+    assert type(left_alone.sharing) is Shared
+    assert left_alone.scope == Wide(wipe=True)
+    given = form.parse({"sharing.note": "x", "scope.note": "y"})
+    assert (given.sharing, given.scope) == (Sharing(note="x"), Scope(note="y"))
+
+
+class Route(BaseModel):
+    stops: list[Literal["a", "b", "c"]] = ["c", "a"]
+    fast: bool = True
+
+
+class Plan(BaseModel):
+    route: Route = Route(stops=["b", "a"])
+    order: list[Literal["x", "y"]] = ["y", "x"]
+
+
+def test_boxes_as_they_are_shown_are_the_default_in_its_order() -> None:
+    form = form_for(Plan)
+    boxes = {name: written.get("default", False) for name, written in form.schema["properties"].items()}
+    assert form.parse(boxes) == form.parse({}) == Plan()
+    changed = form.parse({**boxes, "route.fast": False})
+    assert changed == Plan(route=Route(stops=["b", "a"], fast=False))
+    assert form.parse({"route.stops.a": True, "order.x": "yes"}) == Plan()
+    assert form.parse({**boxes, "route.stops.c": True, "order.y": "no"}) == Plan(
+        route=Route(stops=["a", "b", "c"]), order=["x"]
+    )

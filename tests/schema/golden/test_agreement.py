@@ -50,7 +50,8 @@ for name, (fits, _) in FORMATS.items():
 # What validation says when it refuses what the schema takes, by reason.
 SAYS: Final[Mapping[str, str]] = {
     "text": r"a (date|UUID|duration|decimal number|finite number)|base64 is expected|Decimal input|decimal number",
-    "limit": r"a multiple of|at (least|most) \S+ is expected|[12](,| or) [12](,? or .*)? is expected|digits|exceeded maximum size",
+    "limit": r"a multiple of|at (least|most) \S+ is expected|[12](,| or) [12](,? or .*)? is expected|digits"
+    r"|exceeded maximum size",
     "tuple": r"a length of at least",
     "recursion": r".",
     "names": r"$^",
