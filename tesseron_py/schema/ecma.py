@@ -1,4 +1,4 @@
-r"""Patterns as JSON Schema has them, which are ECMAScript's, run by Python.
+r"""Patterns as JSON Schema has them, which are ECMAScript's: an author's run by Python, those of types in linear time.
 
 The two are written alike and differ in meaning: Python's `$` is before a last line break, too, its `\d` and `\w` are of
 all scripts, its `.` and `\s` of other white space. A pattern is read as ECMAScript reads it, by code points (its `u`
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from .patterns import portable_pattern
 
@@ -43,14 +45,41 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(_Reader(pattern).whole(), re.ASCII)
 
 
-@lru_cache(maxsize=512)
-def _portable(pattern: str) -> re.Pattern[str]:
-    return compiled(portable_pattern(pattern) or "")
-
-
 def matches(text: str, pattern: str) -> bool:
-    """Whether a client that knows `pattern` of a type, as it is published, takes `text`."""
-    return _portable(pattern).search(text) is not None
+    """Whether a client that knows `pattern` of a type, as it is published, takes `text`; in linear time.
+
+    Where that cannot be told, it is for the type alone to say.
+    """
+    search = _linear(portable_pattern(pattern) or "")
+    return search is None or search.isinstance_python(text)
+
+
+_PARTS: Final = re.compile(r"\\.|.", re.DOTALL)
+_LINEAR: Final = {
+    r"\d": "[0-9]",
+    r"\D": "[^0-9]",
+    r"\w": "[0-9A-Za-z_]",
+    r"\W": "[^0-9A-Za-z_]",
+    r"\s": f"[{_SPACE}]",
+    r"\S": f"[^{_SPACE}]",
+}
+_LINEAR_OUTSIDE: Final = {".": f"[^{_BREAKS}]", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
+_LINEAR_INSIDE: Final = {"[": r"\[", "&": r"\&", "~": r"\~"}  # of which Rust's classes make more
+
+
+@lru_cache(maxsize=512)
+def _linear(pattern: str) -> SchemaValidator | None:
+    """A portable pattern for pydantic's own engine, which never looks back, in its ECMAScript meaning."""
+    written: list[str] = []
+    in_class = False
+    for part in _PARTS.findall(pattern):
+        special = _LINEAR_INSIDE if in_class else _LINEAR_OUTSIDE
+        written.append(_LINEAR.get(part) or special.get(part, part))
+        in_class = part == "[" or (in_class and part != "]")
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern="".join(written), regex_engine="rust-regex"))
+    except SchemaError:
+        return None
 
 
 class _Reader:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tesseron_py.errors import InvalidAnswer, InvalidSchema
-from tesseron_py.schema.ecma import compiled
+from tesseron_py.schema.ecma import compiled, matches
 from tesseron_py.schema.elicitation import form_for_json_schema
 
 
@@ -107,3 +107,32 @@ def test_what_ecmascript_has_not_is_refused_and_says_why(pattern: str, why: str)
     schema = {"type": "object", "properties": {"v": {"type": "string", "pattern": pattern}}}
     with pytest.raises(InvalidSchema, match=f"(?s)'pattern' of the property \"v\".*{why}"):
         form_for_json_schema(schema)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        (r"^\d{4}$", "1234", True),
+        (r"^\d{4}$", "٣٣٣٣", False),
+        (r"^\d{4}$", "1234\n", False),
+        (r"^\w+$", "é", False),
+        (r"^[\w-]+$", "a-b", True),
+        (r"^[^\W]+$", "é", False),
+        (r"^[\s]$", "\ufeff", True),
+        (r"^\S$", "\u00a0", False),
+        (r"^.$", "\u2028", False),
+        (r"^[.]$", "x", False),
+        (r"\bx\b", "éx", True),
+        (r"^[a[&~]+$", "[&~a", True),
+        (r"^\[\d\]$", "[1]", True),
+        (r"^(a+)+$", "a" * 2_000 + "!", False),
+    ],
+)
+def test_the_pattern_of_a_type_is_looked_for_as_clients_do_and_in_linear_time(
+    pattern: str, text: str, fits: bool
+) -> None:
+    assert matches(text, pattern) is fits
+
+
+def test_what_cannot_be_looked_for_is_left_to_the_type() -> None:
+    assert matches("anything", r"^(?:[a-z]{1000}){1000}$")  # too large to be run
