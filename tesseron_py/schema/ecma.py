@@ -74,7 +74,7 @@ def _linear(pattern: str) -> SchemaValidator | None:
     in_class = False
     for part in _PARTS.findall(pattern):
         special = _LINEAR_INSIDE if in_class else _LINEAR_OUTSIDE
-        written.append(_LINEAR.get(part) or special.get(part, part))
+        written.append(_LINEAR[part] if part in _LINEAR else special.get(part, part))
         in_class = part == "[" or (in_class and part != "]")
     try:
         return SchemaValidator(core_schema.str_schema(pattern="".join(written), regex_engine="rust-regex"))
