@@ -8,6 +8,7 @@ flag), and written for Python; what ECMAScript has not, or Python cannot do, is 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -55,7 +56,7 @@ def matches(text: str, pattern: str) -> bool:
 
 
 _PARTS: Final = re.compile(r"\\.|.", re.DOTALL)
-_LINEAR: Final = {
+_LINEAR: Final[Mapping[str, str]] = {
     r"\d": "[0-9]",
     r"\D": "[^0-9]",
     r"\w": "[0-9A-Za-z_]",
@@ -63,8 +64,8 @@ _LINEAR: Final = {
     r"\s": f"[{_SPACE}]",
     r"\S": f"[^{_SPACE}]",
 }
-_LINEAR_OUTSIDE: Final = {".": f"[^{_BREAKS}]", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
-_LINEAR_INSIDE: Final = {"[": r"\[", "&": r"\&", "~": r"\~"}  # of which Rust's classes make more
+_LINEAR_OUTSIDE: Final[Mapping[str, str]] = {".": f"[^{_BREAKS}]", r"\b": r"(?-u:\b)", r"\B": r"(?-u:\B)"}
+_LINEAR_INSIDE: Final[Mapping[str, str]] = {"[": r"\[", "&": r"\&", "~": r"\~"}  # of which Rust's classes make more
 
 
 @lru_cache(maxsize=512)
@@ -72,7 +73,8 @@ def _linear(pattern: str) -> SchemaValidator | None:
     """A portable pattern for pydantic's own engine, which never looks back, in its ECMAScript meaning."""
     written: list[str] = []
     in_class = False
-    for part in _PARTS.findall(pattern):
+    parts: list[str] = _PARTS.findall(pattern)
+    for part in parts:
         special = _LINEAR_INSIDE if in_class else _LINEAR_OUTSIDE
         written.append(_LINEAR[part] if part in _LINEAR else special.get(part, part))
         in_class = part == "[" or (in_class and part != "]")
