@@ -175,7 +175,7 @@ def bound(annotation: Any, bindings: Mapping[Any, Any]) -> Any:
     if all(new is old for new, old in zip(changed, args, strict=True)):
         return annotation
     if origin is Union or origin is UnionType:
-        return Union[changed]  # noqa: UP007  # `|` takes no tuple, and no names in quotes
+        return Union[changed]  # noqa: UP007  # `|` joins no tuple, and fails on a name in quotes
     if isinstance(annotation, GenericAlias):
         return GenericAlias(origin, changed)
     return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else annotation

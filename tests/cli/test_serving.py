@@ -144,7 +144,7 @@ def test_a_taken_port_is_said(shop: Path) -> None:
         assert "cannot listen" in err
 
 
-@pytest.mark.skipif(os.name != "posix", reason="terminals")
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are of POSIX")
 @pytest.mark.parametrize("arguments", [["mcp", "shop_app:app"], ["gateway"]])
 def test_a_server_on_stdio_tells_whoever_sits_at_a_terminal_what_it_is(shop: Path, arguments: list[str]) -> None:
     ours, theirs = os.openpty()
@@ -162,7 +162,7 @@ def test_a_server_on_stdio_tells_whoever_sits_at_a_terminal_what_it_is(shop: Pat
         os.close(theirs)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="terminals")
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are of POSIX")
 def test_an_app_that_cannot_be_loaded_is_told_at_once_to_whoever_sits_at_a_terminal(shop: Path) -> None:
     ours, theirs = os.openpty()
     try:

@@ -234,7 +234,7 @@ class Call:
         pending.messages.put_nowait(Lost("hung up"))
 
     async def _until_withdrawn(self, pending: Pending) -> None:
-        while self.open:  # noqa: ASYNC110  # the loop that reads is the one that is to end
+        while self.open:  # noqa: ASYNC110  # nothing tells of it: the task that withdraws is the one that this ends
             await asyncio.sleep(0.005)
         pending.messages.put_nowait(None)
 

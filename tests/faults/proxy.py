@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Proxy:
+class Proxy(ABC):
     """Has each connection served by a task of its own.
 
     Args:
@@ -48,6 +49,6 @@ class Proxy:
             writer.close()
             self._tasks.discard(task)
 
+    @abstractmethod
     async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
-        raise NotImplementedError

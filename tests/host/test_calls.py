@@ -161,7 +161,7 @@ async def test_field_86_a_coroutine_of_a_def_asks_with_the_functions_and_not_wit
     def gives_below() -> Any:
         return below()
 
-    app.action("lambda").handler(lambda ctx: helper(ctx))  # noqa: PLW0108  # as people write it
+    app.action("lambda").handler(lambda ctx: helper(ctx))  # noqa: PLW0108  # that a lambda gives a coroutine is what is tried
     app.action("gives").handler(gives)
     app.action("below").handler(gives_below)
     async with serving(app) as gateway:
@@ -509,9 +509,9 @@ async def test_progress_never_falls_and_is_clamped() -> None:
                 await ctx.progress(100, message)
         for percent, mend in (("50%", "write 50"), (" 7.5 ", "write 7.5"), ("half", "what .* goes in message")):
             with pytest.raises(TypeError, match=rf"^percent is a number from 0 to 100, not str; {mend}"):
-                await ctx.progress(percent)  # type: ignore[arg-type]
+                await ctx.progress(percent)
         with pytest.raises(TypeError, match=r"^percent is a number from 0 to 100, not list$"):
-            await ctx.progress([50], 100)  # type: ignore[arg-type]
+            await ctx.progress([50], 100)
         return "done"
 
     async with serving(app) as gateway:

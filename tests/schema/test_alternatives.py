@@ -240,7 +240,7 @@ def test_all_faults_of_the_nearest_are_listed() -> None:
 
 
 def test_many_alternatives_are_not_all_told() -> None:
-    fields = [TypedDict(f"T{n}", {f"name_of_{n}" * 2: int}) for n in range(7)]  # type: ignore[misc]  # made here
+    fields = [TypedDict(f"T{n}", {f"name_of_{n}" * 2: int}) for n in range(7)]
     union = fields[0]
     for each in fields[1:]:
         union = union | each

@@ -226,7 +226,7 @@ class Dog(BaseModel):
     "declared",
     [
         Cat | Dog,
-        Optional[Cat | Dog],  # noqa: UP045  # the other spelling
+        Optional[Cat | Dog],  # noqa: UP045  # typing's own union is another object than that of `|`
         Annotated[Cat | Dog, Field(discriminator="kind")],
         RootModel[Cat | Dog],
         Cat | dict[str, int],

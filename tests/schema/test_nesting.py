@@ -360,7 +360,7 @@ def test_a_default_of_which_a_part_is_not_known_is_not_shown() -> None:
 
     class Wrong(BaseModel):
         wipe: bool = False
-        note: str = None  # type: ignore[assignment]  # as people write it
+        note: str = None
 
     class Wrapped(RootModel[Wide]):
         pass
@@ -374,7 +374,7 @@ def test_a_default_of_which_a_part_is_not_known_is_not_shown() -> None:
         wide: Wide = Wide(wipe=True, width=float("inf"))
         wrong: Wrong = Wrong(wipe=True)
         odd: Wide = Wide.model_construct(wipe=True, width=Odd())
-        nothing: Sharing = None  # type: ignore[assignment]  # likewise
+        nothing: Sharing = None
         checked: Checked = Checked(wipe=True)
         wrapped: Wrapped = Wrapped(Wide(wipe=True))
 
@@ -400,10 +400,10 @@ def test_a_default_may_be_a_place_in_a_tuple_a_dict_or_nothing() -> None:
 
     class Form(BaseModel):
         pair: Pair = Pair(True, 9)
-        short: Pair = (True,)  # type: ignore[assignment]  # pydantic takes a default as it is
-        given: Inner = {"wipeIt": True}  # type: ignore[assignment]  # likewise
-        named: Inner = {"wipe": True}  # type: ignore[assignment]  # likewise
-        other: Inner = Sharing()  # type: ignore[assignment]  # likewise
+        short: Pair = (True,)  # pydantic takes a default as it is
+        given: Inner = {"wipeIt": True}
+        named: Inner = {"wipe": True}
+        other: Inner = Sharing()
         whole: Inner = Inner(wipeIt=True, more=Sharing(days=3))
 
     form = form_for(Form)
@@ -423,7 +423,7 @@ def test_parts_that_are_odd_are_read_all_the_same() -> None:
     class Kept:
         wipe: bool = False
         note: Noted = None
-        word: Annotated[str, AfterValidator(str.strip)] = None  # type: ignore[assignment]  # as people write it
+        word: Annotated[str, AfterValidator(str.strip)] = None
         mixed: set[Literal["x", 1]] = field(default_factory=set)
         made: int = field(default=3, init=False)
 

@@ -86,7 +86,7 @@ class Unequal:
     def __eq__(self, other: object) -> bool:
         raise RuntimeError("not to be compared")
 
-    __hash__ = None  # type: ignore[assignment]  # as it is for all that say what they equal
+    __hash__ = None
 
 
 def taking(declared: Any, default: Any) -> HandlerSignature:

@@ -123,7 +123,7 @@ class Round(BaseModel):
 
 
 class Mistyped(BaseModel):
-    one: Givn  # noqa: F821  # likewise
+    one: Givn  # noqa: F821  # that it is unknown is the case
 
 
 class Hidden(BaseModel):
@@ -146,7 +146,7 @@ class Hidden(BaseModel):
         ),
         (Round, "the annotation of Unfinished.other, 'Nowhere' cannot be resolved"),
         (
-            create_model("Maybe", one=(Optional["Nowhere"], ...)),  # noqa: F821  # likewise
+            create_model("Maybe", one=(Optional["Nowhere"], ...)),  # noqa: F821  # that it is unknown is the case
             "the annotation of Maybe.one, \"typing.Optional[ForwardRef('Nowhere')]\" cannot be resolved",
         ),
         (Mistyped, "; did you mean 'Given'?"),
@@ -156,7 +156,7 @@ class Hidden(BaseModel):
             """the annotation of Listed.other, "list['Nowhere']" cannot be resolved (name 'Nowhere' is not defined)""",
         ),
         (
-            create_model("Held", one=(dict[str, "Nowhere"], ...)),  # noqa: F821  # likewise
+            create_model("Held", one=(dict[str, "Nowhere"], ...)),  # noqa: F821  # that it is unknown is the case
             "the annotation of Held.one, \"dict[str, 'Nowhere']\" ca",
         ),
         (Hidden, "is under `if TYPE_CHECKING:`, so nothing runs it; move it out of there"),
@@ -174,7 +174,7 @@ def test_a_name_that_a_model_does_not_find_is_told_with_its_field(declared: Any,
 
 def test_a_name_that_no_field_has_is_told_alone() -> None:
     with pytest.raises(InvalidSchema, match="name 'Nowhere' is not defined; define or import it at module level"):
-        form_for(list["Nowhere"])  # noqa: F821  # likewise
+        form_for(list["Nowhere"])  # noqa: F821  # that it is unknown is the case
 
 
 def test_what_is_defined_by_now_is_found() -> None:

@@ -203,7 +203,7 @@ def test_a_plain_agent_and_the_factory_take_what_an_agent_takes(tesseron_agent: 
     assert [*inspect.signature(AgentFactory.__call__).parameters.values()][1:] == taken
     for connect in (SyncAgent, tesseron_agent):
         with pytest.raises(TypeError, match="unexpected keyword argument 'answer'"):
-            connect(app, answer=[])  # type: ignore[call-arg]
+            connect(app, answer=[])
     agent = tesseron_agent(app, [decline()], sampling=str.upper, era="legacy", name="tess")
     assert (agent.era, agent.call("clear"), agent.call("say")) == ("legacy", 0, "SAY HELLO")
 

@@ -42,7 +42,7 @@ class Trip(BaseModel):
     meals: set[Literal["lunch", "dinner"]] = set()
     note: str | None = None
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field
     @property
     def weekday(self) -> int:
         return self.day.weekday()

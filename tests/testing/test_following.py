@@ -31,7 +31,7 @@ def board() -> Tesseron:
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 async def test_an_update_is_waited_for(era: str) -> None:
-    async with Agent(board(), era=era) as agent:  # type: ignore[arg-type]
+    async with Agent(board(), era=era) as agent:
         with pytest.raises(RuntimeError, match=r"does not follow 'count'; await agent.subscribe\('count'\) first"):
             await agent.updated("count")
         await agent.subscribe("count")
@@ -54,7 +54,7 @@ async def test_a_resource_that_is_not_there_is_spoken_of_by_its_name(era: str) -
     def boom() -> str:
         raise RuntimeError("no tesseron://n/boom here")
 
-    async with Agent(app, era=era) as agent:  # type: ignore[arg-type]
+    async with Agent(app, era=era) as agent:
         for wrong, mend in (
             ("stat", "; did you mean 'data://stats'?"),
             ("data://stat", "; did you mean 'data://stats'?"),
@@ -118,6 +118,6 @@ def test_handlers_run_where_they_are_dispatched_to() -> None:
 
 def test_what_cannot_be_dispatched_to_is_refused() -> None:
     with pytest.raises(TypeError, match="dispatch is a function"):
-        Agent(board(), dispatch=5)  # type: ignore[arg-type]
+        Agent(board(), dispatch=5)
     with pytest.raises(TypeError, match="dispatch is for an app in this process"):
         Agent("http://127.0.0.1:1/mcp", dispatch=print)
