@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from ..errors import InvalidSchema
-from .ecma import compiled
+from .ecma import finder
 from .formats import FORMATS
 from .issues import Issue, described, kind, shortened
 from .spelling import TWO_WAYS, reads_two_ways, spelled_value
@@ -297,9 +297,9 @@ def _multiple(step: Any, name: str) -> _Check:
 
 
 def _pattern(pattern: Any, name: str) -> _Check:
-    search = compiled(pattern).search
+    is_in = finder(pattern)
     fault = f"a string that matches {pattern} is expected"
-    return lambda value: fault if isinstance(value, str) and search(value) is None else None
+    return lambda value: fault if isinstance(value, str) and not is_in(value) else None
 
 
 def _format(format: Any, name: str) -> _Check:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, StringConstraints
 
 import tesseron_py
 from tesseron_py.errors import InvalidAnswer
-from tesseron_py.schema.elicitation import form_for
+from tesseron_py.schema.elicitation import form_for, form_for_json_schema
 
 SIZE = 20_000
 BOUNDED = {"tesseron_py.mcp.envelope": 600}
@@ -101,6 +101,15 @@ def test_a_pattern_in_a_type_takes_linear_time() -> None:
         text: Annotated[str, StringConstraints(pattern=r"^(a+)+$")]
 
     form = form_for(Form)
+    began = time.thread_time()
+    with pytest.raises(InvalidAnswer):
+        form.parse({"text": "a" * 5_000 + "!"})
+    assert time.thread_time() - began < 1.0
+
+
+def test_nor_does_one_in_a_json_schema_that_looks_neither_around_nor_back() -> None:
+    text = {"type": "string", "pattern": "^(a+)+$"}
+    form = form_for_json_schema({"type": "object", "properties": {"text": text}, "required": ["text"]})
     began = time.thread_time()
     with pytest.raises(InvalidAnswer):
         form.parse({"text": "a" * 5_000 + "!"})
